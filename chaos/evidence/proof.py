@@ -41,7 +41,7 @@ class Case:
     evidence: dict[str, Any]
 
     @property
-    def wanted(self) -> Demands:
+    def demands(self) -> Demands:
         """The demands of the trigger on the place at which the rank is hit."""
         return demands(self.fault.trigger)
 

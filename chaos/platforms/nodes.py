@@ -34,7 +34,7 @@ class Site:
     ``readable`` are the directories that the job reads, the scenario's own first. ``settings`` is the scenario's
     ``cluster.<platform>``. ``job`` is the scenario's job, ``ranks`` its number of ranks, ``kinds`` the kinds of the
     planned faults, ``needs`` the needs of its ranks where they run (keys of chaos.doctor.PROBES). ``visitors`` hears
-    the agents. ``tell`` records an event of a node, with its fields.
+    the agents. ``record_event`` records an event of a node, with its fields.
     """
 
     token: str
@@ -49,7 +49,7 @@ class Site:
     visitors: Visitors
     clock: Clock
     job: JobModel | None = None
-    tell: Callable[..., object] = lambda event, **fields: None
+    record_event: Callable[..., object] = lambda event, **fields: None
     ranks: int = 0
     kinds: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()

@@ -94,7 +94,7 @@ class NodesJob:
         """
         return [process for node in self._nodes.values() for process in self._processes_of(node)]
 
-    def seen(self) -> list[FoundProcess]:
+    def last_processes(self) -> list[FoundProcess]:
         """Return the processes that lived at the last call of ``processes``.
 
         No node is asked, so it takes no time from a short fault.

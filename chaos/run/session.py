@@ -167,7 +167,7 @@ def _nodes_of(
         visitors=channel,
         clock=clock,
         job=scenario.job,
-        tell=history.record,
+        record_event=history.record,
         ranks=scenario.cluster.ranks,
         kinds=tuple(sorted({fault.kind for fault in scenario.faults})),
         needs=on.needs,

@@ -13,7 +13,7 @@ from chaos.heal.undo_nodes import kind_of_step, platform_of_step
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.kind import PlatformKind
-from chaos.platforms.network.leftovers import found_here
+from chaos.platforms.network.leftovers import leftovers_here
 from chaos.platforms.nodes import END_NODES, TellsLeft
 
 
@@ -39,7 +39,7 @@ def _of_nodes(step: UndoStep, run_dir: Path, token: str) -> list[str]:
         leftovers.append(f"not searched: the platform {name}: {error}")
     if kind is not None and kind.in_kernel:
         try:
-            leftovers += [f"in this host's own network: {leftover}" for leftover in found_here(token)]
+            leftovers += [f"in this host's own network: {leftover}" for leftover in leftovers_here(token)]
         except (PlatformError, OSError) as error:
             leftovers.append(f"not searched: this host's own network: {error}")
     return leftovers

@@ -13,7 +13,7 @@ import pytest
 from chaos.platforms.docker.engine import connect
 from chaos.platforms.docker.image import make_skeleton
 from chaos.platforms.kubernetes.client.api import Api, ApiError
-from chaos.platforms.kubernetes.own import Own
+from chaos.platforms.kubernetes.own import RunClient
 from tests.cluster import crds
 from tests.cluster.command_line import Cluster, account
 from tests.cluster.control_plane import CONTROLLERS, ControlPlane, control_plane, missing
@@ -75,9 +75,9 @@ def namespace(api: Api) -> str:
 
 
 @pytest.fixture
-def own(api: Api, namespace: str) -> Own:
+def run_client(api: Api, namespace: str) -> RunClient:
     """What a run may do in that namespace, and with the node worker-1."""
-    return Own(api, namespace, f"run-{secrets.token_hex(4)}", ["worker-1"])
+    return RunClient(api, namespace, f"run-{secrets.token_hex(4)}", ["worker-1"])
 
 
 @pytest.fixture

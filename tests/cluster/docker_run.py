@@ -19,7 +19,7 @@ from chaos.heal.heal import heal_run
 from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_step
 from chaos.heal.undo_nodes import NodesByUndoSteps
 from chaos.machine.job.protocol import LaunchSpec
-from chaos.platforms.docker.engine import RUN_LABEL, connect, containers_of, take_away
+from chaos.platforms.docker.engine import RUN_LABEL, connect, containers_of, remove_run_objects
 from chaos.platforms.docker.platform import DockerNodes, DockerPlatform
 from chaos.platforms.nodes import Site
 from chaos.platforms.nodes_job import NodesJob
@@ -118,7 +118,7 @@ def made(engine: str, tmp_path: Path) -> Iterator[Made]:
         finally:
             nodes.close()
             with closing(connect(engine)) as client:
-                take_away(client, run.token)
+                remove_run_objects(client, run.token)
             run.lock.release()
             heal_run(run.path)
 

@@ -27,7 +27,7 @@ from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.platforms.kubernetes.client.api import Api
 from chaos.platforms.kubernetes.facts import pod_state
-from chaos.platforms.kubernetes.own import NotOurs, Own
+from chaos.platforms.kubernetes.own import NotOurs, RunClient
 from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.pods import Pods
 from chaos.platforms.kubernetes.resources import CONFIGMAP, POD
@@ -47,7 +47,7 @@ NODES = ("worker-1", "worker-2", "worker-3")
 class Trial:
     """A run's pods without ranks in them: what a fault sees of a job."""
 
-    own: Own
+    run_client: RunClient
     pods: Pods
     place: dict[str, Any]
     made: PodNode
@@ -80,17 +80,17 @@ class Trial:
 
     def undone(self, steps: list[UndoStep]) -> list[str]:
         """Undo as heal does it: with nothing but the steps, and a connection of its own."""
-        context = UndoContext(self.own.run, SYSTEM_CLOCK)
+        context = UndoContext(self.run_client.run, SYSTEM_CLOCK)
         return [UNDO_ACTIONS[step.action](UndoStep(**json.loads(json.dumps(vars(step)))), context) for step in steps]
 
 
 @pytest.fixture
 def trial(plane: ControlPlane, api: Api, workers: Kubelet, namespace: str, tmp_path: Path) -> Any:
     settings = Kubernetes.model_validate({"namespace": namespace, "image": "none", "nodes": list(NODES)})
-    own = Own(api, namespace, f"run-{namespace}", NODES)
-    pods = Pods(own, tmp_path, "job", SYSTEM_CLOCK)
-    for manifest in manifests(settings, Job(steps=1), 1, Named(own.run, "trial")):
-        own.create(manifest)
+    run_client = RunClient(api, namespace, f"run-{namespace}", NODES)
+    pods = Pods(run_client, tmp_path, "job", SYSTEM_CLOCK)
+    for manifest in manifests(settings, Job(steps=1), 1, Named(run_client.run, "trial")):
+        run_client.create(manifest)
 
     def runs() -> bool:
         pod = pods.of_node(0)
@@ -99,13 +99,13 @@ def trial(plane: ControlPlane, api: Api, workers: Kubelet, namespace: str, tmp_p
     wait_for("pod", runs, seconds=60, clock=SYSTEM_CLOCK)
     seen = pods.of_node(0)
     assert seen is not None
-    found = own.find(POD, seen.pod)
+    found = run_client.find(POD, seen.pod)
     assert found is not None
     cluster = {"kubeconfig": str(plane.kubeconfig), "settings": settings.model_dump(mode="json")}
     state = pod_state(found.object)
-    node = PodNode(0, found, state, "127.0.0.1", tmp_path, None, own, pods, cluster)  # type: ignore[arg-type]
+    node = PodNode(0, found, state, "127.0.0.1", tmp_path, None, run_client, pods, cluster)  # type: ignore[arg-type]
     try:
-        yield Trial(own, pods, node.place, node)
+        yield Trial(run_client, pods, node.place, node)
     finally:
         pods.close()
 
@@ -156,24 +156,24 @@ def test_a_node_that_is_said_to_be_lost_is_tainted_by_the_cluster_and_comes_back
 
 
 def test_a_node_that_the_scenario_does_not_name_is_not_touched(trial: Trial) -> None:
-    trial.made.own = Own(trial.own.api, trial.own.namespace, trial.own.run, ())
+    trial.made.run_client = RunClient(trial.run_client.api, trial.run_client.namespace, trial.run_client.run, ())
     with pytest.raises(NotOurs, match="not among cluster"):
         node_cordon.KIND.inject(trial, trial.victim())  # type: ignore[arg-type]
 
 
 def test_a_public_fault_is_proved_by_clusterd_and_told_to_have_recovered(trial: Trial, api: Api) -> None:
-    clusterd, kind, victim = Clusterd(api, trial.own.namespace), public_fault.KIND, trial.victim(devices=[0, 3])
+    clusterd, kind, victim = Clusterd(api, trial.run_client.namespace), public_fault.KIND, trial.victim(devices=[0, 3])
     steps = kind.undo_steps("f1", [victim])
     kind.inject(trial, victim)  # type: ignore[arg-type]
     assert kind.evidence(trial, victim) is None, "it counts only when ClusterD holds it"  # type: ignore[arg-type]
     clusterd.look()
     evidence = kind.evidence(trial, victim)  # type: ignore[arg-type]
-    assert evidence is not None and evidence["fault id"] == f"{trial.own.run}.f1"
+    assert evidence is not None and evidence["fault id"] == f"{trial.run_client.run}.f1"
     heeds = Heeds(clusterd)
-    context = UndoContext(trial.own.run, heeds)
+    context = UndoContext(trial.run_client.run, heeds)
     assert "no longer lists it" in UNDO_ACTIONS[in_cluster.RECOVER_PUBLIC_FAULT](steps[0], context)
     assert kind.evidence(trial, victim) is None  # type: ignore[arg-type]
-    assert list(trial.own.list(CONFIGMAP)) == []
+    assert list(trial.run_client.list(CONFIGMAP)) == []
     assert "no message" in UNDO_ACTIONS[in_cluster.RECOVER_PUBLIC_FAULT](steps[0], context)
 
 
@@ -197,13 +197,13 @@ class Heeds:
 def test_a_public_fault_that_clusterd_still_holds_is_not_healed(
     trial: Trial, api: Api, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clusterd, kind, victim = Clusterd(api, trial.own.namespace), public_fault.KIND, trial.victim()
+    clusterd, kind, victim = Clusterd(api, trial.run_client.namespace), public_fault.KIND, trial.victim()
     steps = kind.undo_steps("f1", [victim])
     kind.inject(trial, victim)  # type: ignore[arg-type]
     clusterd.look()
     monkeypatch.setattr("chaos.faults.cluster.undo.RECOVERED_SECONDS", 0.5)
     with pytest.raises(CannotUndo, match="still lists it"):
-        UNDO_ACTIONS[steps[0].action](steps[0], UndoContext(trial.own.run, SYSTEM_CLOCK))
+        UNDO_ACTIONS[steps[0].action](steps[0], UndoContext(trial.run_client.run, SYSTEM_CLOCK))
 
 
 @pytest.mark.parametrize(
@@ -212,4 +212,4 @@ def test_a_public_fault_that_clusterd_still_holds_is_not_healed(
 def test_a_public_fault_that_would_be_dropped_is_missed(trial: Trial, parameters: dict[str, Any], said: str) -> None:
     with pytest.raises(FaultMissed, match=said):
         public_fault.KIND.inject(trial, trial.victim(**parameters))  # type: ignore[arg-type]
-    assert list(trial.own.list(CONFIGMAP)) == []
+    assert list(trial.run_client.list(CONFIGMAP)) == []

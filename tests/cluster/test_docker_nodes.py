@@ -17,7 +17,7 @@ from chaos.base.wait import wait_for
 from chaos.faults.kind import FaultMissed
 from chaos.heal.heal import heal_run
 from chaos.machine.job.protocol import LaunchSpec, PlatformError
-from chaos.platforms.docker.engine import RUN_LABEL, connect, containers_of, take_away
+from chaos.platforms.docker.engine import RUN_LABEL, connect, containers_of, remove_run_objects
 from chaos.platforms.docker.platform import _KEEPER, DockerPlatform, network_name
 from chaos.platforms.docker.subnets import make_network
 from chaos.soak.left_on_platform import left_on_platform
@@ -120,9 +120,9 @@ def test_nothing_but_what_carries_the_runs_label_is_touched(made: Made, tmp_path
         unlabelled = client.containers.create("chaos-node:host", ["/none"], name=f"{made.run.token[-16:]}-0")
         try:
             assert len(made.left()) == 3
-            assert len(take_away(client, made.run.token)) == 3
+            assert len(remove_run_objects(client, made.run.token)) == 3
             assert made.left() == []
-            assert take_away(client, made.run.token) == []
+            assert remove_run_objects(client, made.run.token) == []
             other.reload()
             unlabelled.reload()
             network.reload()

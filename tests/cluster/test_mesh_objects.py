@@ -22,7 +22,7 @@ from chaos.heal.undo import UNDO_ACTIONS, CannotUndo, UndoContext
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.platforms.kubernetes.client.api import Api
 from chaos.platforms.kubernetes.facts import pod_state
-from chaos.platforms.kubernetes.own import Own
+from chaos.platforms.kubernetes.own import RunClient
 from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.resources import POD
 from chaos.scenario.models.kubernetes import Kubernetes
@@ -55,20 +55,20 @@ SPECS: dict[str, dict[str, Any]] = {
 class Pair:
     """Two pods of a run, without ranks in them, and a rank in the second."""
 
-    def __init__(self, plane: ControlPlane, own: Own, directory: Path) -> None:
-        self.own = own
+    def __init__(self, plane: ControlPlane, run_client: RunClient, directory: Path) -> None:
+        self.run_client = run_client
         spec = {"containers": [{"name": "ascend", "image": "none"}], "automountServiceAccountToken": False}
-        told = {"namespace": own.namespace, "image": "none", "volume": {"path": "/data", "host_path": "/data"}}
+        told = {"namespace": run_client.namespace, "image": "none", "volume": {"path": "/data", "host_path": "/data"}}
         settings = Kubernetes.model_validate(told).model_dump(mode="json")
         cluster = {"kubeconfig": str(plane.kubeconfig), "settings": settings}
         found = [
-            own.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
+            run_client.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})
             for name in ("first", "second")
         ]
         pods: Any = SimpleNamespace()
         helper: Any = None
         self.nodes = tuple(
-            PodNode(number, one, pod_state(one.object), "127.0.0.1", directory, helper, own, pods, cluster)
+            PodNode(number, one, pod_state(one.object), "127.0.0.1", directory, helper, run_client, pods, cluster)
             for number, one in enumerate(found)
         )
 
@@ -81,12 +81,12 @@ class Pair:
 
 
 @pytest.fixture
-def pair(plane: ControlPlane, api: Api, own: Own, tmp_path: Path) -> Iterator[Pair]:
+def pair(plane: ControlPlane, api: Api, run_client: RunClient, tmp_path: Path) -> Iterator[Pair]:
     crds.define(api, *crds.CHAOS_MESH)
-    made = Pair(plane, own, tmp_path)
+    made = Pair(plane, run_client, tmp_path)
     yield made
-    for pod in own.list(POD):
-        own.delete(pod, grace_seconds=0)
+    for pod in run_client.list(POD):
+        run_client.delete(pod, grace_seconds=0)
 
 
 class Looks:
@@ -103,29 +103,29 @@ class Looks:
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.name)
 def test_it_is_made_proven_by_its_status_and_taken_back(kind: Any, pair: Any, api: Api) -> None:
-    mesh, victim = Mesh(api, pair.own.namespace), pair.victim(**GIVEN[kind.name])
+    mesh, victim = Mesh(api, pair.run_client.namespace), pair.victim(**GIVEN[kind.name])
     (step,) = kind.undo_steps("f1", [victim])
     for _ in range(2):  # a second rank of the same pod makes no other object
         kind.inject(pair, victim)
-    (made,) = pair.own.list(kind.resource)
+    (made,) = pair.run_client.list(kind.resource)
     spec = made.object["spec"]
-    assert spec["selector"] == {"pods": {pair.own.namespace: ["second"]}}
+    assert spec["selector"] == {"pods": {pair.run_client.namespace: ["second"]}}
     assert {key: spec[key] for key in SPECS[kind.name]} == SPECS[kind.name]
     if "target" in spec:
-        assert spec["target"]["selector"] == {"pods": {pair.own.namespace: ["first"]}}
+        assert spec["target"]["selector"] == {"pods": {pair.run_client.namespace: ["first"]}}
     assert kind.evidence(pair, victim) is None, "it counts only when Chaos Mesh says that it is made"
     mesh.look()
     evidence = kind.evidence(pair, victim)
     assert evidence["pod"]["uid"] == pair.nodes[1].pod.uid and evidence["injected"]
     assert not kind.ended(pair, victim)
-    context = UndoContext(pair.own.run, Looks(mesh))
+    context = UndoContext(pair.run_client.run, Looks(mesh))
     assert "has taken it back" in UNDO_ACTIONS[step.action](step, context)
     assert kind.ended(pair, victim) and kind.evidence(pair, victim) is None
     assert "there is no" in UNDO_ACTIONS[step.action](step, context)
 
 
 def test_what_chaos_mesh_cannot_take_back_is_not_healed(pair: Any, api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    kind, mesh = pod_network_loss.KIND, Mesh(api, pair.own.namespace)
+    kind, mesh = pod_network_loss.KIND, Mesh(api, pair.run_client.namespace)
     victim = pair.victim(percent=5)
     kind.inject(pair, victim)
     mesh.look()
@@ -133,9 +133,9 @@ def test_what_chaos_mesh_cannot_take_back_is_not_healed(pair: Any, api: Api, mon
     monkeypatch.setattr("chaos.faults.cluster.undo.RECOVERED_SECONDS", 0.5)
     (step,) = kind.undo_steps("f1", [victim])
     with pytest.raises(CannotUndo, match="has not taken the fault back"):
-        UNDO_ACTIONS[step.action](step, UndoContext(pair.own.run, Looks(mesh)))
+        UNDO_ACTIONS[step.action](step, UndoContext(pair.run_client.run, Looks(mesh)))
     mesh.stuck = False
-    assert "has taken it back" in UNDO_ACTIONS[step.action](step, UndoContext(pair.own.run, Looks(mesh)))
+    assert "has taken it back" in UNDO_ACTIONS[step.action](step, UndoContext(pair.run_client.run, Looks(mesh)))
 
 
 def test_an_object_that_the_definition_refuses_is_a_fault_that_was_missed(pair: Any) -> None:
@@ -145,11 +145,11 @@ def test_an_object_that_the_definition_refuses_is_a_fault_that_was_missed(pair: 
 
 def test_another_run_s_object_of_the_same_name_is_left_alone(pair: Any, api: Api) -> None:
     kind, victim = pod_network_loss.KIND, pair.victim(percent=5)
-    other = Own(api, pair.own.namespace, "run-other")
+    other = RunClient(api, pair.run_client.namespace, "run-other")
     (step,) = kind.undo_steps("f1", [victim])
     other.create(kind.manifest(str(step.arguments["name"]), pair.nodes[1], pair, victim))
     with pytest.raises(CannotUndo, match="does not carry this run's label"):
-        UNDO_ACTIONS[step.action](step, UndoContext(pair.own.run, SYSTEM_CLOCK))
+        UNDO_ACTIONS[step.action](step, UndoContext(pair.run_client.run, SYSTEM_CLOCK))
     assert [one.name for one in other.list(kind.resource)] == [step.arguments["name"]]
 
 

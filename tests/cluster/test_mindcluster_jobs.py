@@ -17,7 +17,7 @@ import yaml
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
 from chaos.platforms.kubernetes.client.api import Api, ApiError
-from chaos.platforms.kubernetes.own import Own
+from chaos.platforms.kubernetes.own import RunClient
 from chaos.platforms.kubernetes.workload import Named, manifests
 from chaos.scenario.models.job import Job
 from chaos.scenario.models.kubernetes import Kubernetes
@@ -59,7 +59,7 @@ def test_what_is_made_of_a_scenario_is_kept_whole_by_the_definitions(
     api: Api, defined: None, namespace: str, workload: str
 ) -> None:
     (manifest,) = described(namespace, workload)
-    made = Own(api, namespace, "run-1").create(manifest)
+    made = RunClient(api, namespace, "run-1").create(manifest)
     assert made.object["spec"] == manifest["spec"], "a field was pruned: the kind does not have it"
     assert made.object["metadata"].get("annotations") == manifest["metadata"].get("annotations")
 
@@ -82,7 +82,7 @@ def test_the_definitions_refuse_what_they_forbid(
         place = place[step]
     place[path[-1]] = value
     with pytest.raises(ApiError, match="spec") as refused:
-        Own(api, namespace, "run-1").create(manifest)
+        RunClient(api, namespace, "run-1").create(manifest)
     assert refused.value.status == 422
 
 

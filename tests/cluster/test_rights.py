@@ -15,7 +15,7 @@ from chaos.faults.cluster import node_cordon, node_not_ready, pod_evict, public_
 from chaos.platforms.kubernetes import names, rbac
 from chaos.platforms.kubernetes.client.api import Api, ApiError, connect
 from chaos.platforms.kubernetes.fault_message import forget, is_listed, is_sent, recover, send
-from chaos.platforms.kubernetes.own import Own
+from chaos.platforms.kubernetes.own import RunClient
 from chaos.platforms.kubernetes.public_fault import public_fault as message_of
 from chaos.platforms.kubernetes.resources import CONFIGMAP, EVENT, NODE, POD, REVIEW, Resource
 from chaos.platforms.kubernetes.workload import Named, manifests
@@ -73,37 +73,37 @@ def _may(api: Api, verb: str, resource: Resource, namespace: str | None, name: s
 
 def _do_everything(api: Api, harness: Api, settings: Kubernetes, worker: str) -> None:
     """What runs with these faults do, by the account."""
-    own = Own(harness, settings.namespace, "run-1", settings.nodes)
+    run_client = RunClient(harness, settings.namespace, "run-1", settings.nodes)
     for manifest in manifests(settings, Job.model_validate({"steps": 1}), 2, Named("run-1", "run-1-train")):
-        own.create(manifest)
+        run_client.create(manifest)
     # Of a job's pods none is made by the harness itself: this one stands for those that a controller makes.
     spec: dict[str, Any] = {"containers": [{"name": names.CONTAINER, "image": "none"}]}
     spec["automountServiceAccountToken"] = False
     for name in ("a", "b"):
         metadata = {"name": name, "labels": {names.RUN_LABEL: "run-1"}}
         api.request("post", POD.path(settings.namespace), {"metadata": metadata, "spec": spec})
-    first, second = (own.find(POD, name) for name in ("a", "b"))
+    first, second = (run_client.find(POD, name) for name in ("a", "b"))
     assert first is not None and second is not None
-    assert own.evict(first)
+    assert run_client.evict(first)
     with pytest.raises(ApiError) as refused:  # nobody runs the pod, but it was allowed to ask
-        own.attach(second, ["true"])
+        run_client.attach(second, ["true"])
     assert refused.value.status != 403, refused.value
-    own.hold_node(worker, "f0", {"spec": {"unschedulable": True}}, status=True)
-    own.report_node(worker, "f0", {"type": "Ready", "status": "False"})
-    assert own.release_node(worker) == "awaited"
-    own.report_node(worker, "f0", {"type": "Ready", "status": "True"})
-    assert own.release_node(worker) == "released"
+    run_client.hold_node(worker, "f0", {"spec": {"unschedulable": True}}, status=True)
+    run_client.report_node(worker, "f0", {"type": "Ready", "status": "False"})
+    assert run_client.release_node(worker) == "awaited"
+    run_client.report_node(worker, "f0", {"type": "Ready", "status": "True"})
+    assert run_client.release_node(worker) == "released"
     now = SYSTEM_CLOCK.wall() // 1_000_000
     described: dict[str, Any] = {"node": worker, "devices": (0,), "code": public_fault.DEFAULT_CODE, "kind": "NPU"}
-    send(own, "f1", worker, message_of("run-1", "f1", **described, began_ms=now, now_ms=now, assertion="occur"))
-    assert is_sent(own, "f1", worker) and not is_listed(own.api, worker, "run-1.f1")
-    assert recover(own, "f1", worker, now) == "run-1.f1"
-    forget(own, "f1", worker)
+    send(run_client, "f1", worker, message_of("run-1", "f1", **described, began_ms=now, now_ms=now, assertion="occur"))
+    assert is_sent(run_client, "f1", worker) and not is_listed(run_client.api, worker, "run-1.f1")
+    assert recover(run_client, "f1", worker, now) == "run-1.f1"
+    forget(run_client, "f1", worker)
     for resource in (POD, EVENT):
         harness.request("get", resource.path(settings.namespace))
         query = {"watch": "true", "timeoutSeconds": "1"}
         list(harness.lines(resource.path(settings.namespace), query, silence=20, longest=20))
-    assert {"Pod b", "Job run-1-train-n0"} <= set(own.take_away("job"))
+    assert {"Pod b", "Job run-1-train-n0"} <= set(run_client.delete_all("job"))
 
 
 def test_everything_that_a_run_does_is_allowed_and_every_right_is_used(

@@ -14,7 +14,7 @@ from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option
 from chaos.faults.registered import fault_kind
 from chaos.platforms.kubernetes import rbac
-from chaos.platforms.kubernetes.check.check import Wanted, check_file
+from chaos.platforms.kubernetes.check.check import Demands, check_file
 from chaos.platforms.kubernetes.own_manifest import own_objects
 from chaos.platforms.kubernetes.workload import Named, manifests
 from chaos.run.prepare.prepare import known_names
@@ -53,7 +53,7 @@ def check(manifest: Path, scenario: Path | None, as_json: bool) -> int:
 
     MANIFEST is a file, a pipe, or - for standard input. Ends with 64 when there is a problem.
     """
-    expected = _expected(_load(scenario)) if scenario is not None else Wanted()
+    expected = _expected(_load(scenario)) if scenario is not None else Demands()
     try:
         checked = check_file(manifest, expected)
         problems, workload = checked.problems, checked.workload
@@ -116,10 +116,10 @@ def _settings(scenario: Scenario, path: Path) -> Kubernetes:
     return scenario.cluster.kubernetes
 
 
-def _expected(scenario: Scenario) -> Wanted:
+def _expected(scenario: Scenario) -> Demands:
     cluster = scenario.cluster
     namespace = cluster.kubernetes.namespace if cluster.kubernetes is not None else None
-    return Wanted(scenario.job.strategies or None, cluster.nodes, cluster.ranks, namespace)
+    return Demands(scenario.job.strategies or None, cluster.nodes, cluster.ranks, namespace)
 
 
 def _print(objects: list[dict[str, Any]]) -> None:

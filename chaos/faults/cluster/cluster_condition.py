@@ -8,7 +8,7 @@ from typing import Any
 from chaos.faults.condition import Condition
 from chaos.faults.kind import Victim
 from chaos.machine.job.protocol import Job
-from chaos.platforms.kubernetes.client.asking import asked
+from chaos.platforms.kubernetes.client.asking import ask_with_retries
 
 
 class ClusterCondition(Condition):
@@ -30,8 +30,8 @@ class ClusterCondition(Condition):
 
         Nobody looks again then, so the API is asked until it answers.
         """
-        return asked(lambda: self.shown(job, victim))
+        return ask_with_retries(lambda: self.shown(job, victim))
 
     def ended(self, job: Job, victim: Victim) -> bool:
         """Return whether it has ended, by the API's word."""
-        return asked(lambda: self.over(job, victim))
+        return ask_with_retries(lambda: self.over(job, victim))

@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
-from chaos.platforms.kubernetes.client.asking import answered, asked
+from chaos.platforms.kubernetes.client.asking import answer_if_any, ask_with_retries
 from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.rbac import NODES, Rule
 from chaos.platforms.kubernetes.resources import NODE, POD
@@ -69,7 +69,7 @@ def order_once(victim: Victim, node: PodNode, order: Callable[[], bool]) -> None
     now = node.pods.state(node.pod.uid)
     if now is not None and now.deleting:
         raise FaultMissed(f"the pod of rank {victim.rank} is being deleted already, and not by this fault")
-    if not asked(order):
+    if not ask_with_retries(order):
         raise FaultMissed(f"the pod of rank {victim.rank} had gone before the cluster took this run's order")
     node.ordered = victim.fault
 
@@ -80,7 +80,7 @@ def pod_gone(job: Job, victim: Victim) -> dict[str, Any] | None:
     Raises FaultMissed where the pod or the rank ended in another way.
     """
     node = pod_node(job, victim)
-    if answered(node.state) != "gone":
+    if answer_if_any(node.state) != "gone":
         return None
     if node.ordered != victim.fault:
         raise FaultMissed(f"the pod of rank {victim.rank} has gone, and not by this run's order")

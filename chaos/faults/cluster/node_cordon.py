@@ -11,7 +11,7 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.plan.rules.hazard import Hazard
-from chaos.platforms.kubernetes.client.asking import answered, asked
+from chaos.platforms.kubernetes.client.asking import answer_if_any, ask_with_retries
 
 
 class NodeCordon(ClusterCondition):
@@ -37,24 +37,24 @@ class NodeCordon(ClusterCondition):
 
         Raises FaultMissed where it was unschedulable before.
         """
-        own, host = pod_node(job, victim).own, host_of(victim)
-        if not asked(lambda: own.hold_node(host, victim.fault, {"spec": {"unschedulable": True}})):
+        run_client, host = pod_node(job, victim).run_client, host_of(victim)
+        if not ask_with_retries(lambda: run_client.hold_node(host, victim.fault, {"spec": {"unschedulable": True}})):
             raise FaultMissed(f"node {host} was cordoned before the run, and stays so")
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the node's object, which says that the node takes no pods."""
-        return answered(lambda: self.shown(job, victim))
+        return answer_if_any(lambda: self.shown(job, victim))
 
     def shown(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the API's record of the node. Raises ApiError."""
         host = host_of(victim)
-        if not pod_node(job, victim).own.node(host)["spec"].get("unschedulable"):
+        if not pod_node(job, victim).run_client.node(host)["spec"].get("unschedulable"):
             return None
         return {"signal": None, "host": host, "unschedulable": True}
 
     def over(self, job: Job, victim: Victim) -> bool:
         """Return whether the run no longer holds the node for this fault."""
-        return not pod_node(job, victim).own.holds_node(host_of(victim), victim.fault)
+        return not pod_node(job, victim).run_client.holds_node(host_of(victim), victim.fault)
 
 
 KIND = NodeCordon()

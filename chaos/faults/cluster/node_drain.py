@@ -10,7 +10,7 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.plan.rules.hazard import Hazard
-from chaos.platforms.kubernetes.client.asking import answered, asked
+from chaos.platforms.kubernetes.client.asking import answer_if_any, ask_with_retries
 
 
 class NodeDrain(PodEvict):
@@ -39,7 +39,9 @@ class NodeDrain(PodEvict):
         node = pod_node(job, victim)
         host = host_of(victim)
         cordon = {"spec": {"unschedulable": True}}
-        if node.ordered != victim.fault and not asked(lambda: node.own.hold_node(host, victim.fault, cordon)):
+        if node.ordered != victim.fault and not ask_with_retries(
+            lambda: node.run_client.hold_node(host, victim.fault, cordon)
+        ):
             raise FaultMissed(f"node {host} was cordoned before the run, and stays so")
         super().inject(job, victim)
 
@@ -48,7 +50,7 @@ class NodeDrain(PodEvict):
         shown = pod_gone(job, victim)
         if shown is None:
             return None
-        node = answered(lambda: pod_node(job, victim).own.node(host_of(victim)))
+        node = answer_if_any(lambda: pod_node(job, victim).run_client.node(host_of(victim)))
         if node is None:
             return None
         return {**shown, "unschedulable": bool(node["spec"].get("unschedulable"))}

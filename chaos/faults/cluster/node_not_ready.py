@@ -24,8 +24,8 @@ from chaos.machine.job.protocol import Job
 from chaos.plan.job_effect import NONE
 from chaos.plan.rules.hazard import Hazard
 from chaos.plan.rules.parameters import Parameter
-from chaos.platforms.kubernetes.client.asking import answered, asked
-from chaos.platforms.kubernetes.own import Own
+from chaos.platforms.kubernetes.client.asking import answer_if_any, ask_with_retries
+from chaos.platforms.kubernetes.own import RunClient
 
 REASON = "ChaosNodeNotReady"
 _TAINT = "node.kubernetes.io/not-ready"
@@ -59,27 +59,27 @@ class NodeNotReady(FaultKind):
 
     def inject(self, job: Job, victim: Victim) -> None:
         """Mark the node with the run, and write its status."""
-        own, host = pod_node(job, victim).own, host_of(victim)
+        run_client, host = pod_node(job, victim).run_client, host_of(victim)
 
         def mark() -> None:
-            if not own.holds_node(host, victim.fault) and _TAINT in _taints(own.node(host)):
+            if not run_client.holds_node(host, victim.fault) and _TAINT in _taints(run_client.node(host)):
                 raise FaultMissed(f"the cluster took node {host} for not ready before this fault said so")
-            own.hold_node(host, victim.fault, {}, status=True)
-            _report(own, host, victim.fault)
+            run_client.hold_node(host, victim.fault, {}, status=True)
+            _report(run_client, host, victim.fault)
 
-        asked(mark)
+        ask_with_retries(mark)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the taint by the cluster's own controller: the node is not ready."""
-        own, host = pod_node(job, victim).own, host_of(victim)
+        run_client, host = pod_node(job, victim).run_client, host_of(victim)
 
         def taints_now() -> list[str]:
-            taints = _taints(own.node(host))
+            taints = _taints(run_client.node(host))
             if _TAINT not in taints:
-                _report(own, host, victim.fault)
+                _report(run_client, host, victim.fault)
             return taints
 
-        taints = answered(taints_now)
+        taints = answer_if_any(taints_now)
         return {"signal": None, "host": host, "taints": taints} if taints and _TAINT in taints else None
 
 
@@ -87,10 +87,10 @@ def _taints(node: Mapping[str, Any]) -> list[str]:
     return [str(taint["key"]) for taint in (node.get("spec") or {}).get("taints") or ()]
 
 
-def _report(own: Own, host: str, fault: str) -> None:
+def _report(run_client: RunClient, host: str, fault: str) -> None:
     now = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
     condition = {"type": "Ready", "status": "False", "reason": REASON, "message": "a chaos test says so"}
-    own.report_node(host, fault, {**condition, "lastHeartbeatTime": now, "lastTransitionTime": now})
+    run_client.report_node(host, fault, {**condition, "lastHeartbeatTime": now, "lastTransitionTime": now})
 
 
 KIND = NodeNotReady()

@@ -14,7 +14,7 @@ from chaos.machine.job.protocol import Job
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.chaos_mesh import injected
 from chaos.platforms.kubernetes.client.api import ApiError
-from chaos.platforms.kubernetes.client.asking import answered, asked
+from chaos.platforms.kubernetes.client.asking import answer_if_any, ask_with_retries
 from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.rbac import Rule
 from chaos.platforms.kubernetes.resources import Resource
@@ -63,11 +63,11 @@ class OnMesh(ClusterCondition):
     def inject(self, job: Job, victim: Victim) -> None:
         """Make the object, once for each pod. Raises FaultMissed where the cluster refuses it."""
         node = pod_node(job, victim)
-        own, name = node.own, name_of(node.own.run, victim.fault, node.number)
+        run_client, name = node.run_client, name_of(node.run_client.run, victim.fault, node.number)
         manifest = self.manifest(name, node, job, victim)
         try:
             # An object is found by its name where the request that made it got no answer.
-            asked(lambda: own.find(self.resource, name) or own.create(manifest))
+            ask_with_retries(lambda: run_client.find(self.resource, name) or run_client.create(manifest))
         except ApiError as error:
             if error.status in _REFUSED:
                 raise FaultMissed(f"Chaos Mesh does not take the object: {error}") from error
@@ -75,15 +75,15 @@ class OnMesh(ClusterCondition):
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return Chaos Mesh's word, in the object's status, that it has made the fault in that very pod."""
-        return answered(lambda: self.shown(job, victim))
+        return answer_if_any(lambda: self.shown(job, victim))
 
     def shown(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the API's record of the object. Raises ApiError."""
         node = pod_node(job, victim)
         if node.state() == "gone":
             raise FaultMissed(f"the pod of rank {victim.rank} has gone")
-        stored = node.own.find(self.resource, name_of(node.own.run, victim.fault, node.number))
-        records = [] if stored is None else injected(stored.object, node.own.namespace, node.pod.name)
+        stored = node.run_client.find(self.resource, name_of(node.run_client.run, victim.fault, node.number))
+        records = [] if stored is None else injected(stored.object, node.run_client.namespace, node.pod.name)
         if stored is None or not records:
             return None
         pod = {"name": node.pod.name, "uid": node.pod.uid}
@@ -94,12 +94,12 @@ class OnMesh(ClusterCondition):
 
     def gone(self, job: Job, victim: Victim) -> bool:
         """Return whether the pod has gone."""
-        return asked(pod_node(job, victim).state) == "gone"
+        return ask_with_retries(pod_node(job, victim).state) == "gone"
 
     def over(self, job: Job, victim: Victim) -> bool:
         """Return whether the object has gone, and with it the fault."""
         node = pod_node(job, victim)
-        return node.own.find(self.resource, name_of(node.own.run, victim.fault, node.number)) is None
+        return node.run_client.find(self.resource, name_of(node.run_client.run, victim.fault, node.number)) is None
 
 
 def name_of(run: str, fault: str, node: int) -> str:

@@ -20,7 +20,7 @@ class PodDelete(PodEnd):
 
     def order(self, node: PodNode) -> bool:
         """Delete it."""
-        return node.own.delete(node.pod, grace_seconds=GRACE_SECONDS)
+        return node.run_client.delete(node.pod, grace_seconds=GRACE_SECONDS)
 
 
 KIND = PodDelete()

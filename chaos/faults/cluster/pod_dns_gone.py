@@ -30,7 +30,7 @@ class PodDnsGone(OnMesh):
     def manifest(self, name: str, node: PodNode, job: Job, victim: Victim) -> Manifest:
         """Return a DNSChaos of the action error, for every name."""
         del job, victim
-        return dns_chaos(name, node.own.namespace, node.pod.name, "error")
+        return dns_chaos(name, node.run_client.namespace, node.pod.name, "error")
 
 
 KIND = PodDnsGone()

@@ -22,7 +22,7 @@ class PodEvict(PodEnd):
     def order(self, node: PodNode) -> bool:
         """Evict it. Raises FaultMissed where a disruption budget forbids the eviction."""
         try:
-            return node.own.evict(node.pod)
+            return node.run_client.evict(node.pod)
         except ApiError as error:
             if error.status == 429:
                 raise FaultMissed(f"a disruption budget forbids the eviction: {error}") from error

@@ -35,7 +35,7 @@ class PodIoDelay(OnMesh):
         """Return an IOChaos of the action latency."""
         volume = str(node.cluster["settings"]["volume"]["path"])
         spec = {"delay": milliseconds(victim, "latency")}
-        return io_chaos(name, node.own.namespace, node.pod.name, volume, "latency", spec)
+        return io_chaos(name, node.run_client.namespace, node.pod.name, volume, "latency", spec)
 
 
 KIND = PodIoDelay()

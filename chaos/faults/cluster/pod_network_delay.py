@@ -36,7 +36,7 @@ class PodNetworkDelay(OnMesh):
         """Return a NetworkChaos of the action delay."""
         spec = {"latency": milliseconds(victim, "latency"), "jitter": f"{victim.parameters.get('jitter', 0)}ms"}
         others = other_pods(job, node)
-        return network_chaos(name, node.own.namespace, node.pod.name, "delay", {"delay": spec}, others=others)
+        return network_chaos(name, node.run_client.namespace, node.pod.name, "delay", {"delay": spec}, others=others)
 
 
 KIND = PodNetworkDelay()

@@ -34,7 +34,7 @@ class PodNetworkLoss(OnMesh):
     def manifest(self, name: str, node: PodNode, job: Job, victim: Victim) -> Manifest:
         """Return a NetworkChaos of the action loss."""
         spec = {"loss": {"loss": f"{victim.parameters['percent']:g}"}}
-        return network_chaos(name, node.own.namespace, node.pod.name, "loss", spec, others=other_pods(job, node))
+        return network_chaos(name, node.run_client.namespace, node.pod.name, "loss", spec, others=other_pods(job, node))
 
 
 KIND = PodNetworkLoss()

@@ -39,7 +39,7 @@ class PodNetworkPartition(OnMesh):
         """Return a NetworkChaos of the action partition."""
         direction = str(victim.parameters.get("direction", "both"))
         others = other_pods(job, node)
-        place = (name, node.own.namespace, node.pod.name)
+        place = (name, node.run_client.namespace, node.pod.name)
         return network_chaos(*place, "partition", {}, others=others, direction=direction)
 
 

@@ -18,9 +18,9 @@ from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.plan.rules.hazard import Hazard
 from chaos.plan.rules.parameters import Parameter
-from chaos.platforms.kubernetes.client.asking import answered, asked
+from chaos.platforms.kubernetes.client.asking import answer_if_any, ask_with_retries
 from chaos.platforms.kubernetes.fault_message import RIGHTS, is_listed, is_sent, send
-from chaos.platforms.kubernetes.own import Own
+from chaos.platforms.kubernetes.own import RunClient
 from chaos.platforms.kubernetes.public_fault import InvalidPublicFault, PublicFault, fault_id, public_fault
 
 DEFAULT_CODE = "010001001"
@@ -80,12 +80,12 @@ class PublicFaultKind(ClusterCondition):
 
     def inject(self, job: Job, victim: Victim) -> None:
         """Check the message as ClusterD would, and send it in a ConfigMap of the run, once for each node."""
-        own, host = pod_node(job, victim).own, host_of(victim)
+        run_client, host = pod_node(job, victim).run_client, host_of(victim)
         fields = described(victim.parameters)
         now = SYSTEM_CLOCK.wall() // 1_000_000
         try:
             message = public_fault(
-                own.run,
+                run_client.run,
                 victim.fault,
                 node=host,
                 devices=tuple(fields["devices"]),
@@ -96,32 +96,32 @@ class PublicFaultKind(ClusterCondition):
                 assertion="occur",
                 sender=fields["sender"],
             )
-            asked(lambda: _send_once(own, victim.fault, host, message))
+            ask_with_retries(lambda: _send_once(run_client, victim.fault, host, message))
         except InvalidPublicFault as error:
             raise FaultMissed(str(error)) from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the fault's entry, by its id and node, in ClusterD's statistics of public faults."""
-        return answered(lambda: self.shown(job, victim))
+        return answer_if_any(lambda: self.shown(job, victim))
 
     def shown(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the API's record of the fault. Raises ApiError."""
-        own, host = pod_node(job, victim).own, host_of(victim)
-        identity = fault_id(own.run, victim.fault)
-        if not is_listed(own.api, host, identity):
+        run_client, host = pod_node(job, victim).run_client, host_of(victim)
+        identity = fault_id(run_client.run, victim.fault)
+        if not is_listed(run_client.api, host, identity):
             return None
         return {"signal": None, "host": host, "fault id": identity}
 
     def over(self, job: Job, victim: Victim) -> bool:
         """Return whether ClusterD no longer lists the fault."""
-        own = pod_node(job, victim).own
-        return not is_listed(own.api, host_of(victim), fault_id(own.run, victim.fault))
+        run_client = pod_node(job, victim).run_client
+        return not is_listed(run_client.api, host_of(victim), fault_id(run_client.run, victim.fault))
 
 
-def _send_once(own: Own, fault: str, host: str, message: PublicFault) -> None:
+def _send_once(run_client: RunClient, fault: str, host: str, message: PublicFault) -> None:
     """Send the message unless it is there, also by a request that got no answer."""
-    if not is_sent(own, fault, host):
-        send(own, fault, host, message)
+    if not is_sent(run_client, fault, host):
+        send(run_client, fault, host, message)
 
 
 KIND = PublicFaultKind()

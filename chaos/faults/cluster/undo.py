@@ -11,7 +11,7 @@ from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.kubernetes.fault_message import forget, is_listed, listed, recover, recover_anew
 from chaos.platforms.kubernetes.names import BEFORE_ANNOTATION, HELD_ANNOTATION, HELD_FOR_ANNOTATION
-from chaos.platforms.kubernetes.own import Own, Release
+from chaos.platforms.kubernetes.own import Release, RunClient
 from chaos.platforms.kubernetes.platform import cluster_of
 from chaos.platforms.kubernetes.public_fault import fault_id
 from chaos.platforms.kubernetes.resources import DNS_CHAOS, IO_CHAOS, NETWORK_CHAOS
@@ -42,8 +42,10 @@ def release_node(step: UndoStep, context: UndoContext) -> str:
     """
     host = _text(step, "host")
     try:
-        _, own = cluster_of(step.arguments, context.token)
-        became = wait_for("ready", lambda: _released(own, host, step.fault), seconds=READY_SECONDS, clock=context.clock)
+        _, run_client = cluster_of(step.arguments, context.token)
+        became = wait_for(
+            "ready", lambda: _released(run_client, host, step.fault), seconds=READY_SECONDS, clock=context.clock
+        )
     except DeadlineExpired as expired:
         raise CannotUndo(
             f"node {host} was released, but its kubelet has not reported ready for {expired.seconds:g} s, so it stays "
@@ -64,16 +66,16 @@ def recover_public_fault(step: UndoStep, context: UndoContext) -> str:
     host, fault = _text(step, "host"), _text(step, "fault")
     now = context.clock.wall() // 1_000_000
     try:
-        _, own = cluster_of(step.arguments, context.token)
-        identity = recover(own, fault, host, now)
+        _, run_client = cluster_of(step.arguments, context.token)
+        identity = recover(run_client, fault, host, now)
         if identity is None:
-            identity = fault_id(own.run, fault)
-            held = listed(own.api, host, identity)
+            identity = fault_id(run_client.run, fault)
+            held = listed(run_client.api, host, identity)
             if held is None:
                 return f"no message about fault {fault} is there, and ClusterD lists no fault {identity} of node {host}"
-            recover_anew(own, fault, host, held, step.arguments.get("message") or described({}), now)
-        _wait_recovered(own, host, identity, context)
-        forget(own, fault, host)
+            recover_anew(run_client, fault, host, held, step.arguments.get("message") or described({}), now)
+        _wait_recovered(run_client, host, identity, context)
+        forget(run_client, fault, host)
     except (PlatformError, ValueError, KeyError) as error:
         raise CannotUndo(f"ClusterD may still hold fault {fault} of node {host}: {error}") from error
     return f"ClusterD was told that fault {identity} has recovered, and no longer lists it"
@@ -89,12 +91,17 @@ def delete_mesh_object(step: UndoStep, context: UndoContext) -> str:
     if resource is None:
         raise CannotUndo(f"step {step.id} names a {kind}, which is nothing of Chaos Mesh's")
     try:
-        _, own = cluster_of(step.arguments, context.token)
-        stored = own.find(resource, name)
+        _, run_client = cluster_of(step.arguments, context.token)
+        stored = run_client.find(resource, name)
         if stored is None:
             return f"there is no {kind} {name}"
-        own.delete(stored)
-        wait_for("taken back", lambda: own.find(resource, name) is None, seconds=RECOVERED_SECONDS, clock=context.clock)
+        run_client.delete(stored)
+        wait_for(
+            "taken back",
+            lambda: run_client.find(resource, name) is None,
+            seconds=RECOVERED_SECONDS,
+            clock=context.clock,
+        )
     except DeadlineExpired as expired:
         raise CannotUndo(
             f"{kind} {name} is being deleted, and is still there after {expired.seconds:g} s: Chaos Mesh has not taken "
@@ -105,9 +112,9 @@ def delete_mesh_object(step: UndoStep, context: UndoContext) -> str:
     return f"deleted {kind} {name}, and Chaos Mesh has taken it back"
 
 
-def _wait_recovered(own: Own, host: str, identity: str, context: UndoContext) -> None:
+def _wait_recovered(run_client: RunClient, host: str, identity: str, context: UndoContext) -> None:
     def gone() -> bool:
-        return not is_listed(own.api, host, identity)
+        return not is_listed(run_client.api, host, identity)
 
     try:
         wait_for("recovered", gone, seconds=RECOVERED_SECONDS, clock=context.clock)
@@ -118,8 +125,8 @@ def _wait_recovered(own: Own, host: str, identity: str, context: UndoContext) ->
         ) from expired
 
 
-def _released(own: Own, host: str, fault: str | None) -> Release | None:
-    became = own.release_node(host, fault)
+def _released(run_client: RunClient, host: str, fault: str | None) -> Release | None:
+    became = run_client.release_node(host, fault)
     return None if became == "awaited" else became
 
 

@@ -94,7 +94,7 @@ def _not_alive(history: History, raised: Event) -> Iterator[Doubt]:
 
 
 def _raised(case: Case) -> Iterator[Doubt]:
-    yield from raised_doubts(case.history, case.fault, case.wanted, case.landing, case.evidence, case.injection)
+    yield from raised_doubts(case.history, case.fault, case.demands, case.landing, case.evidence, case.injection)
 
 
 RAISED = Proof("the rank's own record of the error", ("raised",), _raised)

@@ -51,7 +51,7 @@ def severed_doubts(
 
 
 def _severed(case: Case) -> Iterator[Doubt]:
-    yield from severed_doubts(case.history, case.fault, case.wanted, case.landing, case.injection)
+    yield from severed_doubts(case.history, case.fault, case.demands, case.landing, case.injection)
 
 
 LINK = Proof("the rank's own record that its link is down", ("device",), all_of(_severed, severed_as_shown))

@@ -65,7 +65,9 @@ def sides(job: Job, victim: Victim) -> tuple[list[int], list[int]]:
     """Return the nodes of the ranks that the fault hits, and all others. Raises FaultMissed where there is no other."""
     assert isinstance(job, HasNodes)
     targets = set(victim.ranks)
-    processes = [process for process in job.seen() if process.rank in targets] if isinstance(job, NodesJob) else []
+    processes = (
+        [process for process in job.last_processes() if process.rank in targets] if isinstance(job, NodesJob) else []
+    )
     if {process.rank for process in processes} != targets:
         processes = [process for process in job.processes() if process.rank in targets]
     here = {process.identity.node for process in processes if process.identity.node is not None}

@@ -64,14 +64,14 @@ class Partition(OnNetwork):
         here, there = sides(job, victim)
         directions = list(self._directions(victim, here, there))
         try:
-            parted = node_network(job).parted(victim.fault, directions, here, there)
+            parted = node_network(job).cut_effects(victim.fault, directions, here, there)
         except (PlatformError, OSError) as error:
             raise missed(error) from error
         if not parted.connections:
             raise FaultMissed(f"the node of rank {victim.rank} has no connection to nodes {there} that could be cut")
         if len(parted.lost) < len(directions) or parted.echoes.answer_count:
             return None
-        echoes = {"sent": parted.echoes.sent, "answered": parted.echoes.answered}
+        echoes = {"sent": parted.echoes.sent, "answered": parted.echoes.answer_count}
         lost = [list(direction) for direction in parted.lost]
         return {
             "signal": None,

@@ -18,7 +18,7 @@ _NEAR_SECONDS = 1.0
 
 def acted(case: Case) -> Iterator[Doubt]:
     """Yield every reason to doubt that the rank has ended itself by order."""
-    yield from own_act_doubts(case.history, case.fault, case.wanted, case.landing, case.injection)
+    yield from own_act_doubts(case.history, case.fault, case.demands, case.landing, case.injection)
 
 
 def counted(case: Case) -> Iterator[Doubt]:
@@ -29,11 +29,11 @@ def counted(case: Case) -> Iterator[Doubt]:
 
 
 def _hung(case: Case) -> Iterator[Doubt]:
-    yield from hung_doubts(case.history, case.fault, case.wanted, case.landing, case.injection)
+    yield from hung_doubts(case.history, case.fault, case.demands, case.landing, case.injection)
 
 
 def _slowed(case: Case) -> Iterator[Doubt]:
-    yield from slowed_doubts(case.history, case.fault, case.wanted, case.landing, case.injection)
+    yield from slowed_doubts(case.history, case.fault, case.demands, case.landing, case.injection)
 
 
 def _is_off(parameters: Fields, evidence: Fields) -> str | None:

@@ -182,7 +182,7 @@ def other_batches(plan: Plan) -> set[tuple[int, int]]:
 
 
 def _altered(case: Case) -> Iterator[Doubt]:
-    yield from altered_doubts(case.history, case.artifacts, case.fault, case.wanted, case.landing, case.injection)
+    yield from altered_doubts(case.history, case.artifacts, case.fault, case.demands, case.landing, case.injection)
 
 
 CHANGED = Proof(

@@ -98,7 +98,7 @@ def _norm_doubts(plan: Plan, history: History, fault: PlannedFault, scaled: Even
 
 
 def _scaled(case: Case) -> Iterator[Doubt]:
-    yield from scaled_doubts(case.plan, case.history, case.fault, case.wanted, case.landing, case.injection)
+    yield from scaled_doubts(case.plan, case.history, case.fault, case.demands, case.landing, case.injection)
 
 
 SPIKE = Proof(

@@ -98,7 +98,7 @@ def node_container(client: DockerClient, token: str, node: int) -> Container | N
     return None
 
 
-def take_away(client: DockerClient, token: str) -> list[str]:
+def remove_run_objects(client: DockerClient, token: str) -> list[str]:
     """Remove every container and network of a run, and return their names. It may be called twice."""
     from docker.errors import NotFound
 

@@ -23,8 +23,8 @@ from chaos.platforms.docker.engine import (
     engine_errors,
     identity_of,
     node_container,
+    remove_run_objects,
     state_of,
-    take_away,
     things_of,
 )
 from chaos.platforms.docker.image import borrowed, outermost
@@ -88,7 +88,7 @@ class DockerPlatform:
         client = connect_again(arguments)
         try:
             with engine_errors("what the run has made in the Docker engine cannot be removed"):
-                done = take_away(client, token)
+                done = remove_run_objects(client, token)
         finally:
             client.close()
         return f"removed {', '.join(done)}" if done else "there is nothing of the run in the Docker engine"

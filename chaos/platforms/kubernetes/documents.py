@@ -61,11 +61,11 @@ class Placed:
         """Yield the keys and values of a mapping, none of anything else."""
         yield from self.data.items() if isinstance(self.data, dict) else ()
 
-    def each(self) -> Iterator[Placed]:
+    def values(self) -> Iterator[Placed]:
         """Yield the values of a list, none of anything else."""
         yield from self.data if isinstance(self.data, list) else ()
 
-    def nearest(self, *path: str | int) -> Placed:
+    def nearest_value(self, *path: str | int) -> Placed:
         """Return the value at a path, or the last value on the way to it."""
         value = self
         for step in path:
@@ -111,7 +111,7 @@ def _objects(document: Placed) -> Iterator[Placed]:
     if kind is None or kind.data != "List" or items is None:
         yield document
         return
-    for value in items.each():
+    for value in items.values():
         yield from _objects(value)
 
 

@@ -70,20 +70,21 @@ def pod_state(pod: Mapping[str, Any]) -> PodState:
 class PodFacts:
     """Follows the pods of a run.
 
-    ``states`` holds the present pods, by UID; ``seen`` the last state of every pod so far, in the order of appearance.
+    ``states`` holds the present pods, by UID; ``last_states`` the last state of every pod so far, in order of
+    appearance.
     """
 
     def __init__(self) -> None:
         self.states: dict[str, PodState] = {}
-        self.seen: dict[str, PodState] = {}
+        self.last_states: dict[str, PodState] = {}
         self._of_node: dict[int, PodState] = {}
 
     def take(self, change: Change) -> Iterator[Fact]:
         """Yield the facts that a change brings."""
         state = pod_state(change.object)
         before = self.states.get(state.uid)
-        self.seen[state.uid] = state
-        common = {**asdict(state), "found": change.found}
+        self.last_states[state.uid] = state
+        common = {**asdict(state), "found": change.listed}
         if change.kind == "DELETED":
             self.states.pop(state.uid, None)
             yield "pod.gone", common
@@ -160,7 +161,7 @@ class EventFacts:
     def take(self, change: Change) -> Iterator[Fact]:
         """Yield the event, where it is about a pod that was seen; it may come after the pod has gone."""
         about = change.object.get("involvedObject") or {}
-        if change.kind == "DELETED" or about.get("uid") not in self._pods.seen:
+        if change.kind == "DELETED" or about.get("uid") not in self._pods.last_states:
             return
         yield (
             "cluster.event",

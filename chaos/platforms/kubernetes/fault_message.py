@@ -16,7 +16,7 @@ from typing import Any
 from chaos.base.strict_json import parse
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.client.api import Api, ApiError
-from chaos.platforms.kubernetes.own import Found, Own
+from chaos.platforms.kubernetes.own import RunClient, RunObject
 from chaos.platforms.kubernetes.public_fault import PublicFault, configmap, public_fault
 from chaos.platforms.kubernetes.rbac import Rule
 from chaos.platforms.kubernetes.resources import CONFIGMAP
@@ -36,17 +36,17 @@ def name_of(run: str, fault: str, host: str) -> str:
     return f"{names.PUBLIC_FAULT_PREFIX}{hashlib.sha256(f'{run} {fault} {host}'.encode()).hexdigest()[:16]}"
 
 
-def send(own: Own, fault: str, host: str, message: PublicFault) -> None:
+def send(run_client: RunClient, fault: str, host: str, message: PublicFault) -> None:
     """Send a message about the fault. Raises ApiError, InvalidPublicFault."""
-    own.create(configmap(name_of(own.run, fault, host), own.namespace, {}, message))
+    run_client.create(configmap(name_of(run_client.run, fault, host), run_client.namespace, {}, message))
 
 
-def is_sent(own: Own, fault: str, host: str) -> bool:
+def is_sent(run_client: RunClient, fault: str, host: str) -> bool:
     """Return whether the message is there already: another rank that is hit may be on the same node.
 
     Raises ApiError.
     """
-    return own.find(CONFIGMAP, name_of(own.run, fault, host)) is not None
+    return run_client.find(CONFIGMAP, name_of(run_client.run, fault, host)) is not None
 
 
 def is_listed(api: Api, host: str, fault_id: str) -> bool:
@@ -76,12 +76,12 @@ def listed(api: Api, host: str, fault_id: str) -> Mapping[str, Any] | None:
     return next((entry for entry in of_node or () if isinstance(entry, dict) and fault_id in entry.values()), None)
 
 
-def recover(own: Own, fault: str, host: str, now_ms: int) -> str | None:
+def recover(run_client: RunClient, fault: str, host: str, now_ms: int) -> str | None:
     """Tell ClusterD that the fault has recovered; return the fault's id, None when none was ever sent.
 
     The new message is made from the message that was sent, so both are about one fault. Raises ApiError, ValueError.
     """
-    current = own.find(CONFIGMAP, name_of(own.run, fault, host))
+    current = run_client.find(CONFIGMAP, name_of(run_client.run, fault, host))
     if current is None:
         return None
     sent = PublicFault.model_validate_json(current.object["data"][names.PUBLIC_FAULT_KEY])
@@ -89,12 +89,12 @@ def recover(own: Own, fault: str, host: str, now_ms: int) -> str | None:
     identity = f"{sent.id.removesuffix('.occur')}.recover"[-128:]
     message = sent.model_copy(update={"id": identity, "timestamp": now_ms, "faults": faults})
     text = json.dumps(message.model_dump(mode="json"), separators=(",", ":"))
-    own.replace_data(current, {names.PUBLIC_FAULT_KEY: text})
+    run_client.replace_data(current, {names.PUBLIC_FAULT_KEY: text})
     return sent.faults[0].faultId
 
 
 def recover_anew(
-    own: Own, fault: str, host: str, held: Mapping[str, Any], described: Mapping[str, Any], now_ms: int
+    run_client: RunClient, fault: str, host: str, held: Mapping[str, Any], described: Mapping[str, Any], now_ms: int
 ) -> None:
     """Tell ClusterD that a fault has recovered whose message does not exist any more.
 
@@ -104,7 +104,7 @@ def recover_anew(
     code = _of(str, held.get("faultCode"), described["code"])
     began = _of(int, held.get("faultTime"), now_ms)
     message = public_fault(
-        own.run,
+        run_client.run,
         fault,
         node=host,
         devices=tuple(_of(list, held.get("devIds"), described["devices"])),
@@ -116,10 +116,10 @@ def recover_anew(
         sender=_of(str, held.get("resource"), described["sender"]),
         codes=frozenset({code}),  # ClusterD knows the code: it holds the fault
     )
-    send(own, fault, host, message)
+    send(run_client, fault, host, message)
 
 
-def waits(subject: Found) -> bool:
+def is_fault_message(subject: RunObject) -> bool:
     """Return whether an object is the message of a fault: it goes when ClusterD has noticed the fault's recovery."""
     labels = subject.object["metadata"].get("labels") or {}
     return subject.name.startswith(names.PUBLIC_FAULT_PREFIX) and names.PUBLIC_FAULT_LABEL in labels
@@ -129,8 +129,8 @@ def _of(kind: type, value: Any, otherwise: Any) -> Any:
     return value if isinstance(value, kind) and value else otherwise
 
 
-def forget(own: Own, fault: str, host: str) -> None:
+def forget(run_client: RunClient, fault: str, host: str) -> None:
     """Remove the ConfigMap, when ClusterD has noticed its last content."""
-    message = own.find(CONFIGMAP, name_of(own.run, fault, host))
+    message = run_client.find(CONFIGMAP, name_of(run_client.run, fault, host))
     if message is not None:
-        own.delete(message)
+        run_client.delete(message)

@@ -33,11 +33,13 @@ def _problems(scenario: Scenario, directory: Path) -> Iterator[Complaint]:
     cluster = scenario.cluster.kubernetes
     if cluster is None or cluster.manifest is None:
         return
-    from chaos.platforms.kubernetes.check.check import Wanted
+    from chaos.platforms.kubernetes.check.check import Demands
     from chaos.platforms.kubernetes.own_manifest import own_problems
 
-    wanted = Wanted(scenario.job.strategies or None, scenario.cluster.nodes, scenario.cluster.ranks, cluster.namespace)
-    yield from own_problems(directory / cluster.manifest, cluster, wanted)
+    demands = Demands(
+        scenario.job.strategies or None, scenario.cluster.nodes, scenario.cluster.ranks, cluster.namespace
+    )
+    yield from own_problems(directory / cluster.manifest, cluster, demands)
 
 
 def _inputs(scenario: Scenario, directory: Path) -> Mapping[str, str]:

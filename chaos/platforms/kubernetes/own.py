@@ -38,7 +38,7 @@ class NotOurs(PlatformError):
 
 
 @dataclass(frozen=True)
-class Found:
+class RunObject:
     """An object of the run: its identity, and its content at the last look."""
 
     resource: Resource
@@ -47,7 +47,7 @@ class Found:
     object: Mapping[str, Any]
 
 
-class Own:
+class RunClient:
     """The acts of one run in a cluster. All methods raise ApiError, and NotOurs for objects that are not the run's."""
 
     def __init__(self, api: Api, namespace: str, run: str, nodes: Sequence[str] = ()) -> None:
@@ -59,7 +59,7 @@ class Own:
 
     # Objects of the run.
 
-    def find(self, resource: Resource, name: str) -> Found | None:
+    def find(self, resource: Resource, name: str) -> RunObject | None:
         """Return the object of that name; None when there is none. Raises NotOurs when it is another's."""
         try:
             manifest = self.api.request("get", resource.path(self.namespace, name))
@@ -69,7 +69,7 @@ class Own:
             raise
         return self._ours(resource, manifest)
 
-    def list(self, resource: Resource, **labels: str) -> Iterator[Found]:
+    def list(self, resource: Resource, **labels: str) -> Iterator[RunObject]:
         """Yield every object of the run, of this kind; none where the cluster does not know the kind."""
         selector = {names.RUN_LABEL: self.run, **labels}
         query = {"labelSelector": ",".join(f"{key}={value}" for key, value in selector.items()), "limit": _PAGE}
@@ -87,7 +87,7 @@ class Own:
                 return
             query = {**query, "continue": more}
 
-    def create(self, manifest: Manifest) -> Found:
+    def create(self, manifest: Manifest) -> RunObject:
         """Make an object. It must be of the run's namespace, and carries the run's label."""
         resource = resource_of(manifest)
         metadata = manifest.get("metadata") or {}
@@ -99,19 +99,19 @@ class Own:
         marked = {**manifest, "metadata": {**metadata, "namespace": self.namespace, "labels": labels}}
         return self._ours(resource, self.api.request("post", resource.path(self.namespace), marked))
 
-    def replace_data(self, found: Found, data: Mapping[str, str]) -> Found:
+    def replace_data(self, found: RunObject, data: Mapping[str, str]) -> RunObject:
         """Give a ConfigMap of the run other data."""
         body = {"metadata": {"uid": found.uid}, "data": dict(data)}
         return self._ours(found.resource, self.api.request("patch", self._path(found), body, content_type=MERGE))
 
-    def delete(self, found: Found, *, grace_seconds: int | None = None) -> bool:
+    def delete(self, found: RunObject, *, grace_seconds: int | None = None) -> bool:
         """Delete exactly this object, not a later object of its name; False when it has gone already."""
         body: Manifest = {"preconditions": {"uid": found.uid}, "propagationPolicy": "Background"}
         if grace_seconds is not None:
             body["gracePeriodSeconds"] = grace_seconds
         return self._gone_is_fine("delete", self._path(found), body)
 
-    def evict(self, pod: Found) -> bool:
+    def evict(self, pod: RunObject) -> bool:
         """Evict exactly this pod, as a drain does; False when it has gone already. Disruption budgets may refuse it."""
         self._check(pod, POD)
         for version in ("policy/v1", "policy/v1beta1"):  # v1beta1 until 1.21, v1 alone from 1.25 on
@@ -128,7 +128,7 @@ class Own:
                     raise
         raise AssertionError
 
-    def attach(self, pod: Found, argv: Sequence[str]) -> Any:
+    def attach(self, pod: RunObject, argv: Sequence[str]) -> Any:
         """Run a program in the pod's container. Another pod of the same name is found out before, not during it."""
         self._check(pod, POD)
         now = self.find(POD, pod.name)
@@ -136,7 +136,7 @@ class Own:
             raise NotOurs(f"pod {pod.name} is another one than the one that was meant")
         return self.api.attach(self.namespace, pod.name, names.CONTAINER, argv)
 
-    def take_away(self, workload: str, spared: Callable[[Found], bool] = lambda found: False) -> tuple[str, ...]:
+    def delete_all(self, workload: str, spared: Callable[[RunObject], bool] = lambda found: False) -> tuple[str, ...]:
         """Delete everything in the namespace with the run's label, except ``spared``; return the deleted, in words.
 
         ``workload`` is the kind of its job. The run may have no right to see other kinds of jobs.
@@ -238,7 +238,7 @@ class Own:
 
     # The guard.
 
-    def _ours(self, resource: Resource, manifest: Mapping[str, Any]) -> Found:
+    def _ours(self, resource: Resource, manifest: Mapping[str, Any]) -> RunObject:
         metadata = manifest.get("metadata") or {}
         name, uid = str(metadata.get("name", "")), str(metadata.get("uid", ""))
         if metadata.get("namespace") != self.namespace:
@@ -247,14 +247,14 @@ class Own:
             raise NotOurs(f"{resource.kind} {name} does not carry this run's label {names.RUN_LABEL}; left alone")
         if not uid:
             raise NotOurs(f"{resource.kind} {name} has no identity (uid)")
-        return Found(resource, name, uid, manifest)
+        return RunObject(resource, name, uid, manifest)
 
-    def _check(self, found: Found, resource: Resource) -> None:
+    def _check(self, found: RunObject, resource: Resource) -> None:
         if found.resource != resource:
             raise NotOurs(f"{found.resource.kind} {found.name} is no {resource.kind}")
         self._ours(found.resource, found.object)
 
-    def _path(self, found: Found) -> str:
+    def _path(self, found: RunObject) -> str:
         self._ours(found.resource, found.object)
         return found.resource.path(self.namespace, found.name)
 

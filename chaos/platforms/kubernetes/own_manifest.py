@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from chaos.platforms.kubernetes import names
-from chaos.platforms.kubernetes.check.check import Checked, Wanted, check_file
+from chaos.platforms.kubernetes.check.check import Checked, Demands, check_file
 from chaos.platforms.kubernetes.check.pods import Template, templates
 from chaos.platforms.kubernetes.documents import Placed, read_manifests
 from chaos.platforms.kubernetes.resources import CONFIGMAP, resource_of, workload_of
@@ -28,11 +28,11 @@ _SHARED = ("persistentVolumeClaim", "hostPath", "nfs", "csi", "cephfs", "gluster
 """Volumes that this machine may see, too."""
 
 
-def own_problems(path: Path, settings: Kubernetes, wanted: Wanted) -> tuple[Problem, ...]:
+def own_problems(path: Path, settings: Kubernetes, demands: Demands) -> tuple[Problem, ...]:
     """Return everything that keeps a run from the pods of this manifest, each with its line."""
     try:
-        checked = check_file(path, wanted)
-        return (*checked.problems, *_run_problems(path, checked, settings, wanted))
+        checked = check_file(path, demands)
+        return (*checked.problems, *_run_problems(path, checked, settings, demands))
     except ScenarioError as error:
         return tuple(error.problems)
 
@@ -42,7 +42,7 @@ def own_objects(path: Path, settings: Kubernetes, nodes: int, named: Named) -> t
 
     Raises ScenarioError where the file has changed since it was planned.
     """
-    if problems := own_problems(path, settings, Wanted(nodes=nodes, namespace=settings.namespace)):
+    if problems := own_problems(path, settings, Demands(nodes=nodes, namespace=settings.namespace)):
         raise ScenarioError(problems)
     made, job_name = [], ""
     for document in read_manifests(path):
@@ -56,17 +56,17 @@ def own_objects(path: Path, settings: Kubernetes, nodes: int, named: Named) -> t
     return job_name, sorted(made, key=lambda one: workload_of(one) is not None)
 
 
-def _run_problems(path: Path, checked: Checked, settings: Kubernetes, wanted: Wanted) -> Iterator[Problem]:
+def _run_problems(path: Path, checked: Checked, settings: Kubernetes, demands: Demands) -> Iterator[Problem]:
     job = checked.job
     if checked.workload != settings.workload:
-        yield job.nearest("kind").problem(
+        yield job.nearest_value("kind").problem(
             f"this is a job of the kind {checked.workload}, and cluster.kubernetes.workload says {settings.workload}"
         )
         return
     for document in read_manifests(path):
         yield from _document(document)
     pods = templates(job, checked.workload)
-    yield from _numbers(job, checked.workload, [template for template in pods if template.trains], wanted.nodes or 1)
+    yield from _numbers(job, checked.workload, [template for template in pods if template.trains], demands.nodes or 1)
     for template in pods:
         yield from _foreign_labels(template.place)
         yield from _waits(template)
@@ -79,12 +79,12 @@ def _document(document: Placed) -> Iterator[Problem]:
     kind = document.plain()
     name = document.at("metadata", "name")
     if workload_of(kind) is None and resource_of(kind) != CONFIGMAP:
-        yield document.nearest("kind").problem(
+        yield document.nearest_value("kind").problem(
             f"a run makes the job and ConfigMaps, and no {kind.get('kind')}",
             "make it beforehand, and take it out of this file",
         )
     if name is None or not isinstance(name.data, str) or not name.data:
-        yield document.nearest("metadata", "name").problem("it has no metadata.name, by which it would be found")
+        yield document.nearest_value("metadata", "name").problem("it has no metadata.name, by which it would be found")
     yield from _foreign_labels(document)
 
 
@@ -103,7 +103,7 @@ def _waits(pod: Template) -> Iterator[Problem]:
     if container is None:
         return
     parts = [container.at(key) for key in ("command", "args")]
-    argv = [str(value.data) for part in parts if part is not None for value in part.each()]
+    argv = [str(value.data) for part in parts if part is not None for value in part.values()]
     if parts[0] is None or not _is_waiting(argv):
         program = "what the image says" if parts[0] is None else repr(" ".join(argv))
         yield (parts[0] or container).problem(
@@ -121,9 +121,9 @@ def _is_waiting(argv: Sequence[str]) -> bool:
 
 
 def _container(pod: Template) -> Iterator[Problem]:
-    listed = pod.place.nearest("spec", "containers")
+    listed = pod.place.nearest_value("spec", "containers")
     trainers = [
-        value for value in listed.each() if (name := value.at("name")) is not None and name.data == names.CONTAINER
+        value for value in listed.values() if (name := value.at("name")) is not None and name.data == names.CONTAINER
     ]
     if len(trainers) != 1:
         yield listed.problem(
@@ -138,11 +138,11 @@ def _volume(pod: Template, settings: Kubernetes) -> Iterator[Problem]:
     mount_point = PurePosixPath(settings.volume.path)
     sources = {
         str(name.data): [key for key, _ in value.items() if key != "name"]
-        for value in (pod.place.at("spec", "volumes") or container).each()
+        for value in (pod.place.at("spec", "volumes") or container).values()
         if (name := value.at("name")) is not None
     }
     mounts = container.at("volumeMounts")
-    for mount in mounts.each() if mounts is not None else ():
+    for mount in mounts.values() if mounts is not None else ():
         at, name = mount.at("mountPath"), mount.at("name")
         if at is None or name is None or not mount_point.is_relative_to(str(at.data)):
             continue
@@ -157,13 +157,13 @@ def _volume(pod: Template, settings: Kubernetes) -> Iterator[Problem]:
 def _numbers(job: Placed, workload: str, pods: Sequence[Template], nodes: int) -> Iterator[Problem]:
     """Yield a problem unless the number of each pod's node can be determined."""
     if workload == "vcjob" and len(pods) > 1 and any(template.replicas != 1 for template in pods):
-        yield job.nearest("spec", "tasks").problem(
+        yield job.nearest_value("spec", "tasks").problem(
             "several tasks train, and one of them has more than one pod: the mapping of pods to nodes is unknown",
             "give each of them one pod, or all pods to one task",
         )
     mode = job.at("spec", "completionMode")
     if workload == "job" and nodes > 1 and (mode is None or mode.data != "Indexed"):
-        yield (mode or job.nearest("spec", "parallelism")).problem(
+        yield (mode or job.nearest_value("spec", "parallelism")).problem(
             "the pods of this Job have no index, so the mapping of pods to nodes is unknown",
             "completionMode: Indexed (Kubernetes 1.21), a vcjob or an AscendJob",
         )

@@ -13,7 +13,7 @@ from typing import Any
 from chaos.base.clock import Clock
 from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.kubernetes import names
-from chaos.platforms.kubernetes.own import Own
+from chaos.platforms.kubernetes.own import RunClient
 from chaos.platforms.kubernetes.ranks import UnreadableRankTable, ranks_to_pods, read_rank_table
 from chaos.platforms.kubernetes.resources import CONFIGMAP
 
@@ -33,10 +33,10 @@ class Placing:
     pods: Mapping[int, str]
 
 
-def rank_table(own: Own, job: str) -> str | None:
+def rank_table(run_client: RunClient, job: str) -> str | None:
     """Return the text of the job's rank table; None where Ascend Operator has made none. Raises ApiError."""
     query = {"fieldSelector": f"metadata.name={names.RANK_TABLE_PREFIX}{job}"}
-    configmaps = own.api.request("get", CONFIGMAP.path(own.namespace), query=query).get("items") or []
+    configmaps = run_client.api.request("get", CONFIGMAP.path(run_client.namespace), query=query).get("items") or []
     text = (configmaps[0].get("data") or {}).get(names.RANK_TABLE_KEY) if configmaps else None
     return None if text is None else str(text)
 

@@ -16,14 +16,14 @@ from chaos.machine.remote.bundle import helper_argv
 from chaos.machine.remote.client import HelperClient
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.client.api import ApiError, connect
-from chaos.platforms.kubernetes.client.asking import Insistent, asked
+from chaos.platforms.kubernetes.client.asking import RetryingApi, ask_with_retries
 from chaos.platforms.kubernetes.client.kubeconfig import refuse_programs
 from chaos.platforms.kubernetes.client.transport import ExecTransport
 from chaos.platforms.kubernetes.facts import pod_state
-from chaos.platforms.kubernetes.fault_message import waits
+from chaos.platforms.kubernetes.fault_message import is_fault_message
 from chaos.platforms.kubernetes.identity import identity_of, refuse_another
 from chaos.platforms.kubernetes.kind import KIND
-from chaos.platforms.kubernetes.own import Found, Own, Release
+from chaos.platforms.kubernetes.own import Release, RunClient, RunObject
 from chaos.platforms.kubernetes.own_manifest import own_objects
 from chaos.platforms.kubernetes.placing import rank_table, settled_placing
 from chaos.platforms.kubernetes.pod_node import PodNode
@@ -66,16 +66,16 @@ class KubernetesPlatform:
             raise PlatformError("the platform kubernetes needs its settings: cluster.kubernetes is missing")
         _check_volume(settings, site)
         api = connect(settings.context)
-        own = Own(api, settings.namespace, label_of(site.token), settings.nodes)
+        run_client = RunClient(api, settings.namespace, label_of(site.token), settings.nodes)
         cluster = {
             "kubeconfig": os.environ.get("KUBECONFIG"),
             "settings": settings.model_dump(mode="json"),
             "cluster": identity_of(api),
         }
         arguments = {"platform": self.name, **cluster}
-        note = f"delete what carries {names.RUN_LABEL}={own.run} in namespace {own.namespace}"
+        note = f"delete what carries {names.RUN_LABEL}={run_client.run} in namespace {run_client.namespace}"
         site.ledger.record(UndoStep("nodes", None, END_NODES, arguments, note))
-        nodes = PodNodes(site, settings, own, cluster)
+        nodes = PodNodes(site, settings, run_client, cluster)
         try:
             nodes.submit()
             nodes.ready()
@@ -92,14 +92,14 @@ class KubernetesPlatform:
         stays, and so does the mark of a node whose kubelet is not ready: they go with the fault's own undo step, which
         is open while they exist.
         """
-        settings, own = cluster_of(arguments, token)
-        deleted = own.take_away(settings.workload, waits)
-        nodes, held = _released(own, settings.nodes)
-        messages = [config_map.name for config_map in own.list(CONFIGMAP) if waits(config_map)]
+        settings, run_client = cluster_of(arguments, token)
+        deleted = run_client.delete_all(settings.workload, is_fault_message)
+        nodes, held = _released(run_client, settings.nodes)
+        messages = [config_map.name for config_map in run_client.list(CONFIGMAP) if is_fault_message(config_map)]
         left: list[str] = []
 
         def gone() -> bool:
-            left[:] = [pod.name for pod in own.list(POD)]
+            left[:] = [pod.name for pod in run_client.list(POD)]
             return not left
 
         if not _reached(gone, GONE_SECONDS, clock):
@@ -111,28 +111,28 @@ class KubernetesPlatform:
         waiting = "is marked with this run until its kubelet says that it is ready"
         done += [f"node {name} {waiting}" for name, became in nodes.items() if became == "awaited"]
         done += [f"left ConfigMap {name}, whose public fault ClusterD may still hold" for name in messages]
-        return "; ".join(done) or f"nothing of the run was left in namespace {own.namespace}"
+        return "; ".join(done) or f"nothing of the run was left in namespace {run_client.namespace}"
 
     def left(self, arguments: Mapping[str, Any], token: str) -> Sequence[str]:
         """Return the objects with the run's label, and the nodes that it holds."""
-        settings, own = cluster_of(arguments, token)
+        settings, run_client = cluster_of(arguments, token)
         kinds = (WORKLOADS[settings.workload], POD, CONFIGMAP)
         # An object that is being deleted goes when the owner of its finalizer has released it.
         objects = [
             f"{kind.kind} {one.name}"
             for kind in kinds
-            for one in own.list(kind)
+            for one in run_client.list(kind)
             if one.object["metadata"].get("deletionTimestamp") is None
         ]
-        return [*objects, *(f"node {name}, which it holds" for name in settings.nodes if own.holds_node(name))]
+        return [*objects, *(f"node {name}, which it holds" for name in settings.nodes if run_client.holds_node(name))]
 
     def reach(self, arguments: Mapping[str, Any], token: str, node: int) -> HelperClient | None:
         """Return another helper in the pod of that node."""
-        settings, own = cluster_of(arguments, token)
-        for pod in own.list(POD):
+        settings, run_client = cluster_of(arguments, token)
+        for pod in run_client.list(POD):
             state = pod_state(pod.object)
             if state.node == node and state.phase == "Running" and not state.deleting:
-                return _helper(own, pod, settings.python, node, token, None)
+                return _helper(run_client, pod, settings.python, node, token, None)
         return None
 
 
@@ -146,19 +146,19 @@ def _reached(condition: Callable[[], bool], seconds: float, clock: Clock) -> boo
     return True
 
 
-def _released(own: Own, nodes: Sequence[str]) -> tuple[dict[str, Release], list[str]]:
+def _released(run_client: RunClient, nodes: Sequence[str]) -> tuple[dict[str, Release], list[str]]:
     """Return the outcome of the hold on each node, and the reasons why others could not be released."""
     became: dict[str, Release] = {}
     problems = []
     for name in nodes:
         try:
-            became[name] = own.release_node(name)
+            became[name] = run_client.release_node(name)
         except PlatformError as error:
             problems.append(f"node {name} was not released: {error}")
     return became, problems
 
 
-def cluster_of(arguments: Mapping[str, Any], token: str) -> tuple[Kubernetes, Own]:
+def cluster_of(arguments: Mapping[str, Any], token: str) -> tuple[Kubernetes, RunClient]:
     """Return the run's cluster by its undo step; it is asked again where it cannot answer just now.
 
     No program that its kubeconfig names is run, unless the caller's environment names that file. Raises NotOurs where
@@ -172,9 +172,9 @@ def cluster_of(arguments: Mapping[str, Any], token: str) -> tuple[Kubernetes, Ow
         single = None
     if single is not None:
         refuse_programs(single)
-    api = Insistent(connect(settings.context, single))
+    api = RetryingApi(connect(settings.context, single))
     refuse_another(arguments.get("cluster"), api)
-    return settings, Own(api, settings.namespace, label_of(token), settings.nodes)
+    return settings, RunClient(api, settings.namespace, label_of(token), settings.nodes)
 
 
 def _check_volume(settings: Kubernetes, site: Site) -> None:
@@ -196,9 +196,9 @@ def _check_volume(settings: Kubernetes, site: Site) -> None:
         )
 
 
-def _helper(own: Own, pod: Found, python: str, node: int, token: str, visitors: Any) -> HelperClient:
+def _helper(run_client: RunClient, pod: RunObject, python: str, node: int, token: str, visitors: Any) -> HelperClient:
     try:
-        transport = ExecTransport(own.attach(pod, helper_argv(python)))
+        transport = ExecTransport(run_client.attach(pod, helper_argv(python)))
     except OSError as error:
         raise PlatformError(f"pod {pod.name}: no remote helper can be started in it: {error}") from error
     return HelperClient(transport, node, token, visitors)
@@ -207,13 +207,13 @@ def _helper(own: Own, pod: Found, python: str, node: int, token: str, visitors: 
 class PodNodes(NodeSet[PodNode]):
     """The nodes of one run."""
 
-    def __init__(self, site: Site, settings: Kubernetes, own: Own, cluster: Mapping[str, Any]) -> None:
+    def __init__(self, site: Site, settings: Kubernetes, run_client: RunClient, cluster: Mapping[str, Any]) -> None:
         super().__init__(site)
         self._cluster = cluster
         self._settings = settings
-        self._name = f"chaos-{names.run_digest(own.run)}"
-        self.own = own
-        self.pods = Pods(own, site.run_dir / "history", settings.workload, site.clock)
+        self._name = f"chaos-{names.run_digest(run_client.run)}"
+        self.run_client = run_client
+        self.pods = Pods(run_client, site.run_dir / "history", settings.workload, site.clock)
 
     @property
     def python(self) -> Path:
@@ -225,10 +225,10 @@ class PodNodes(NodeSet[PodNode]):
         if self._site.job is None:
             raise PlatformError("the job of the pods is not known")
         for manifest in self._objects(self._site.job):
-            self.own.create(manifest)
+            self.run_client.create(manifest)
 
     def _objects(self, job: Job) -> Sequence[Manifest]:
-        named = Named(self.own.run, self._name)
+        named = Named(self.run_client.run, self._name)
         if self._settings.manifest is None:
             return manifests(self._settings, job, self._site.nodes, named)
         (directory, *_) = self._site.readable
@@ -249,7 +249,7 @@ class PodNodes(NodeSet[PodNode]):
             for number in range(self._site.nodes):
                 if not self._runs(number):
                     pod = self.pods.of_node(number)
-                    waiting[number] = "it has no pod" if pod is None else why_waiting(self.own, pod)
+                    waiting[number] = "it has no pod" if pod is None else why_waiting(self.run_client, pod)
             return not waiting
 
         def waits() -> str:
@@ -265,16 +265,18 @@ class PodNodes(NodeSet[PodNode]):
 
     def _see_ranks(self) -> None:
         """Record which rank is in which pod, and refuse a placing other than planned."""
-        own, site = self.own, self._site
+        run_client, site = self.run_client, self._site
 
         def table() -> str | None:
             if self._settings.workload == "job":
                 return None
-            return asked(lambda: rank_table(own, self._name), site.clock)
+            return ask_with_retries(lambda: rank_table(run_client, self._name), site.clock)
 
         pods = {node.number: node.pod.object for node in self._nodes.values()}
         placed = settled_placing(pods, ask=table, ranks=site.ranks, nodes=site.nodes, clock=site.clock)
-        site.tell("ranks.placed", by=placed.by, pods={str(rank): pod for rank, pod in sorted(placed.pods.items())})
+        site.record_event(
+            "ranks.placed", by=placed.by, pods={str(rank): pod for rank, pod in sorted(placed.pods.items())}
+        )
 
     def check(self) -> None:
         """Check that the pods have everything the ranks need. Raises PlatformError."""
@@ -294,11 +296,13 @@ class PodNodes(NodeSet[PodNode]):
         if node is not None and node.helper.lost is None and node.pod.uid == pod.uid:
             return True
         try:
-            current = self.own.find(POD, pod.pod)
+            current = self.run_client.find(POD, pod.pod)
             address = ((current.object.get("status") or {}).get("podIP")) if current is not None else None
             if current is None or current.uid != pod.uid or not address:
                 return False
-            helper = _helper(self.own, current, self._settings.python, number, self._site.token, self._site.visitors)
+            helper = _helper(
+                self.run_client, current, self._settings.python, number, self._site.token, self._site.visitors
+            )
         except ApiError as error:
             if error.passing:
                 return False  # the API or the node's kubelet does not answer yet
@@ -314,7 +318,7 @@ class PodNodes(NodeSet[PodNode]):
             str(address),
             private,
             helper,
-            self.own,
+            self.run_client,
             self.pods,
             self._cluster,
         )

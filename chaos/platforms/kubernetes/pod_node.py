@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.remote.client import HelperClient
 from chaos.platforms.kubernetes.facts import PodState, pod_state
-from chaos.platforms.kubernetes.own import Found, Own
+from chaos.platforms.kubernetes.own import RunClient, RunObject
 from chaos.platforms.kubernetes.pods import Pods
 from chaos.platforms.kubernetes.resources import POD
 from chaos.platforms.nodes import NodeState
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _SIGKILL = 9
 _ENDED = ("Failed", "Succeeded")
-_NOT_SEEN = ("OOMKilled", "ContainerStatusUnknown")
+_END_UNKNOWN = ("OOMKilled", "ContainerStatusUnknown")
 """A kubelet's reasons where it cannot know how the processes in the container ended.
 
 The kernel may have ended a rank by itself for lack of memory before, or the kubelet finds nothing of the container any
@@ -36,12 +36,12 @@ class PodNode:
     """
 
     number: int
-    pod: Found
+    pod: RunObject
     first: PodState
     address: str
     private: Path
     helper: HelperClient
-    own: Own
+    run_client: RunClient
     pods: Pods
     cluster: Mapping[str, Any]
     known: NodeState = field(default="running", init=False)
@@ -51,11 +51,11 @@ class PodNode:
     @property
     def place(self) -> dict[str, Any]:
         """The place for undo steps: the access to its cluster, its node there, and the run."""
-        return {**self.cluster, "host": self.first.host, "run": self.own.run}
+        return {**self.cluster, "host": self.first.host, "run": self.run_client.run}
 
     def state(self) -> NodeState:
         """Return ``gone`` when the cluster no longer has exactly this pod, or its container has ended."""
-        current = self.own.find(POD, self.pod.name)
+        current = self.run_client.find(POD, self.pod.name)
         if current is None or current.uid != self.pod.uid:
             return "gone"
         now = pod_state(current.object)
@@ -78,7 +78,7 @@ class PodNode:
         code, reason = (last.exit_before, last.reason_before) if again else (last.exit, last.reason)
         if code is not None:
             statement = f"the cluster: pod {name} ({self.pod.uid}): exit code {code}, {reason}"
-            return ExitStatus(signal=None if reason in _NOT_SEEN else _SIGKILL, told_by=statement)
+            return ExitStatus(signal=None if reason in _END_UNKNOWN else _SIGKILL, told_by=statement)
         if self.pods.is_there(self.pod.uid) and last.phase not in _ENDED and not again and self.pods.lost is None:
             return None
         return ExitStatus(told_by=f"nobody: pod {name} went, and its node had not reported the end of its container")

@@ -19,7 +19,7 @@ from chaos.platforms.kubernetes.facts import (
     PodGroupFacts,
     PodState,
 )
-from chaos.platforms.kubernetes.own import Own
+from chaos.platforms.kubernetes.own import RunClient
 from chaos.platforms.kubernetes.rbac import CLUSTER_NAMESPACES
 from chaos.platforms.kubernetes.resources import CONFIGMAP, EVENT, POD, PODGROUP
 
@@ -29,22 +29,22 @@ HISTORY = "kubernetes.jsonl"
 class Pods:
     """Follows a run's objects in a cluster, from its beginning to :meth:`close`. May be used by several threads."""
 
-    def __init__(self, own: Own, directory: Path, workload: str, clock: Clock) -> None:
+    def __init__(self, run_client: RunClient, directory: Path, workload: str, clock: Clock) -> None:
         """Begin to follow, and to record in ``directory`` of the run's history."""
-        self._own = own
+        self._run_client = run_client
         self._lock = threading.Lock()
         self._facts = PodFacts()
-        self._history = HistoryWriter(directory / HISTORY, writer=POD_WRITER, run=own.run, clock=clock)
-        selector = f"{names.RUN_LABEL}={own.run}"
+        self._history = HistoryWriter(directory / HISTORY, writer=POD_WRITER, run=run_client.run, clock=clock)
+        selector = f"{names.RUN_LABEL}={run_client.run}"
         events = EventFacts(self._facts)
         self._watchers = [
-            self._watcher("pods", POD.path(own.namespace), selector, self._facts.take),
-            self._watcher("events", EVENT.path(own.namespace), "", events.take),
+            self._watcher("pods", POD.path(run_client.namespace), selector, self._facts.take),
+            self._watcher("events", EVENT.path(run_client.namespace), "", events.take),
         ]
         if workload != "job":
             groups, maps = PodGroupFacts(), FaultConfigMapFacts()
-            self._watchers.append(self._watcher("groups", PODGROUP.path(own.namespace), selector, groups.take))
-            for namespace in (own.namespace, *CLUSTER_NAMESPACES):
+            self._watchers.append(self._watcher("groups", PODGROUP.path(run_client.namespace), selector, groups.take))
+            for namespace in (run_client.namespace, *CLUSTER_NAMESPACES):
                 self._watchers.append(self._watcher("faults", CONFIGMAP.path(namespace), "", maps.take))
 
     @property
@@ -66,7 +66,7 @@ class Pods:
     def state(self, uid: str) -> PodState | None:
         """Return the last reported state of that pod, also of its end; None if there was none."""
         with self._lock:
-            return self._facts.seen.get(uid)
+            return self._facts.last_states.get(uid)
 
     def is_there(self, uid: str) -> bool:
         """Return whether the cluster still has that pod."""
@@ -76,7 +76,7 @@ class Pods:
     def successors(self, uid: str) -> list[PodState]:
         """Return the pods of the same node that came after that pod."""
         with self._lock:
-            known = list(self._facts.seen.values())
+            known = list(self._facts.last_states.values())
         node = next((state.node for state in known if state.uid == uid), None)
         uids = [state.uid for state in known]
         after = known[uids.index(uid) + 1 :] if uid in uids else []
@@ -101,7 +101,7 @@ class Pods:
                 facts = list(take(change))
             self._record(facts)
 
-        return Watcher(name, lambda stopped: watch(self._own.api, path, selector, stopped), tell)
+        return Watcher(name, lambda stopped: watch(self._run_client.api, path, selector, stopped), tell)
 
     def _record(self, facts: list[Fact]) -> None:
         for name, fields in facts:
@@ -111,11 +111,11 @@ class Pods:
                 return  # closed, at the end of the run
 
 
-def why_waiting(own: Own, pod: PodState) -> str:
+def why_waiting(run_client: RunClient, pod: PodState) -> str:
     """Return why a pod does not run, in the cluster's own words, for a message."""
     try:
         query = {"fieldSelector": f"involvedObject.uid={pod.uid}"}
-        events = own.api.request("get", EVENT.path(own.namespace), query=query).get("items") or []
+        events = run_client.api.request("get", EVENT.path(run_client.namespace), query=query).get("items") or []
     except ApiError as error:
         return f"pod {pod.pod} is {pod.phase}; its events cannot be read: {error}"
     message = events[-1].get("message") if events else None

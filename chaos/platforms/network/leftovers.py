@@ -29,7 +29,7 @@ class _Here:
         return socket.socket(family, kind, protocol)
 
 
-def found_here(token: str) -> list[str]:
+def leftovers_here(token: str) -> list[str]:
     """Return what this process's own network has of a run's, in words.
 
     Raises PlatformError or OSError when unreadable.

@@ -24,7 +24,7 @@ ECHOES, ECHO_SECONDS = 2, 0.05
 
 
 @dataclass(frozen=True)
-class Parted:
+class CutEffects:
     """The nodes' kernels' view of a cut.
 
     ``connections`` go between the nodes here and the nodes there. ``lost`` are the directions that the fault's own
@@ -73,7 +73,9 @@ class NodeNetwork(Protocol):
     def cuts(self, fault: str) -> set[Direction]:
         """Return the directions that a fault's own rules cut."""
 
-    def parted(self, fault: str, directions: Sequence[Direction], here: Sequence[int], there: Sequence[int]) -> Parted:
+    def cut_effects(
+        self, fault: str, directions: Sequence[Direction], here: Sequence[int], there: Sequence[int]
+    ) -> CutEffects:
         """Return the visible effects of a cut of these directions between some nodes and others, without delay."""
 
     def block(self, fault: str, meant: Sequence[tuple[Direction, Ports]]) -> None:

@@ -41,8 +41,8 @@ from chaos.platforms.network.links import (
     ECHOES,
     SILENCE_SECONDS,
     Blocked,
+    CutEffects,
     Direction,
-    Parted,
     another_port,
 )
 from chaos.platforms.network.relays import Relays, netem
@@ -220,14 +220,16 @@ class Router:
         there = self.limited(fault, node)
         return None if there is None or there["kind"] != "netem" else {"by": "netem", "passed": there["packets"]}
 
-    def parted(self, fault: str, directions: Sequence[Direction], here: Sequence[int], there: Sequence[int]) -> Parted:
+    def cut_effects(
+        self, fault: str, directions: Sequence[Direction], here: Sequence[int], there: Sequence[int]
+    ) -> CutEffects:
         """Return the connections of the nodes' namespaces, the kernel's treatment of packets, and the echoes."""
         addresses = {address_of(node) for node in there}
         count = sum(connections(self.namespace(node).holder.pid, addresses) for node in here)
         own = self.cuts(fault)
         lost = [direction for direction in directions if direction in own and self.is_cut(*direction)]
         echoes = [self.echo(node, there, count=ECHOES, wait=ECHO_SECONDS) for node in here]
-        return Parted(count, lost, added(echoes))
+        return CutEffects(count, lost, added(echoes))
 
     def block(self, fault: str, meant: Sequence[tuple[Direction, Ports]]) -> None:
         """Drop TCP packets between these ports in these directions, by rules of the fault's own."""

@@ -41,7 +41,7 @@ _MOST_SAID = 1 << 16
 
 
 @dataclass(frozen=True)
-class Seen:
+class ListedFile:
     """A file as a listing shows it: its bytes, and the time of its last change in seconds."""
 
     size: int
@@ -132,7 +132,7 @@ def closed(sftp: paramiko.SFTPClient) -> bool:
 class Listing:
     """The files below a directory of a host, by paths from it. ``unlisted`` has the reason for each part left out."""
 
-    files: dict[str, Seen] = field(default_factory=dict)
+    files: dict[str, ListedFile] = field(default_factory=dict)
     directories: set[str] = field(default_factory=set)
     unlisted: dict[str, str] = field(default_factory=dict)
 
@@ -159,7 +159,7 @@ def list_there(sftp: paramiko.SFTPClient, root: str) -> Listing:
                 listing.directories.add(name)
                 waiting.append(name)
             elif stat.S_ISREG(entry.st_mode):
-                listing.files[name] = Seen(entry.st_size or 0, int(entry.st_mtime or 0))
+                listing.files[name] = ListedFile(entry.st_size or 0, int(entry.st_mtime or 0))
     return listing
 
 

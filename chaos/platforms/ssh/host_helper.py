@@ -23,7 +23,7 @@ from chaos.platforms.ssh.connection import Connection, HostUnreachable
 from chaos.platforms.ssh.files import (
     PACKAGE,
     File,
-    Seen,
+    ListedFile,
     closed,
     fetch,
     full_there,
@@ -140,7 +140,7 @@ class HostHelper(HelperClient):
             }
         )
         self._mirrors: dict[str, Mirror] = {}
-        self._known: dict[str, Seen] = {}
+        self._known: dict[str, ListedFile] = {}
         self._shipped = False
         self._listens = False
         make_place(connection, self._place, run)
@@ -309,6 +309,6 @@ class HostHelper(HelperClient):
             raise PlatformError(f"{self._host}: {error}") from error
 
 
-def _seen(path: Path) -> Seen:
+def _seen(path: Path) -> ListedFile:
     status = path.stat()
-    return Seen(status.st_size, int(status.st_mtime))
+    return ListedFile(status.st_size, int(status.st_mtime))

@@ -25,8 +25,8 @@ from chaos.platforms.network.links import (
     ECHOES,
     SILENCE_SECONDS,
     Blocked,
+    CutEffects,
     Direction,
-    Parted,
     another_port,
 )
 
@@ -111,7 +111,9 @@ class HostNetwork:
         """Let the kernel of a host reset a connection, which one of the run's processes there has."""
         return self._hosts[node].helper.reset(connection)
 
-    def parted(self, fault: str, directions: Sequence[Direction], here: Sequence[int], there: Sequence[int]) -> Parted:
+    def cut_effects(
+        self, fault: str, directions: Sequence[Direction], here: Sequence[int], there: Sequence[int]
+    ) -> CutEffects:
         """Return the effects of the cut that each host shows.
 
         All hosts send echoes at once, so that packets go every way; a rule that exists and has dropped nothing yet does
@@ -131,7 +133,7 @@ class HostNetwork:
             if vanished and any(counter.rule == rule for counter in counters[target].fault_rules):
                 lost.append((source, target))
         own = [counters[node] for node in here]
-        return Parted(sum(one.connections for one in own), lost, added(one.echoes for one in own))
+        return CutEffects(sum(one.connections for one in own), lost, added(one.echoes for one in own))
 
     def impair(self, fault: str, node: int, what: Impairment) -> None:
         """Drop a random share of the packets from the others, or delay all of them."""

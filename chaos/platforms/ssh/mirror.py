@@ -18,7 +18,7 @@ import paramiko
 from chaos.base.walking import entries_below
 from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.ssh.connection import Connection
-from chaos.platforms.ssh.files import Listing, Seen, closed, fetch, list_there, put
+from chaos.platforms.ssh.files import ListedFile, Listing, closed, fetch, list_there, put
 
 _LOOK_SECONDS = 0.03
 _LOGS_EVERY = 8
@@ -108,7 +108,7 @@ class Mirror:
         self._owners = owners
         self._histories: dict[str, Followed] = {}
         self._logs: dict[str, Followed] = {}
-        self._met: dict[str, Seen] = {}
+        self._met: dict[str, ListedFile] = {}
         self._brought: dict[str, tuple[int, int]] = {}
         self._directories: set[str] = set()
         self._stop = threading.Event()
@@ -234,7 +234,7 @@ class Mirror:
                 self._bring(name, entry)
         self._take()
 
-    def _bring(self, name: str, entry: Seen) -> None:
+    def _bring(self, name: str, entry: ListedFile) -> None:
         here = self._meeting_here / name
         with self._one(_MEETING, name):
             fetch(self._sftp, f"{self._meeting}/{name}", here)
@@ -264,7 +264,7 @@ class Mirror:
         # Outside of the directory: a reader of the directory must not take it for a file of another rank.
         put(self._sftp, here, there, f"{self._meeting}.unfinished")
         status = self._sftp.stat(there)
-        self._met[name] = Seen(status.st_size or 0, int(status.st_mtime or 0))
+        self._met[name] = ListedFile(status.st_size or 0, int(status.st_mtime or 0))
         self._brought[name] = version
 
 

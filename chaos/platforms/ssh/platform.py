@@ -272,7 +272,7 @@ class SshNode:
             raise
 
     def _record(self, event: str, **fields: Any) -> None:
-        self._site.tell(event, node=self.number, host=self.host.name, **fields)
+        self._site.record_event(event, node=self.number, host=self.host.name, **fields)
 
 
 class SshNodes(NodeSet[SshNode]):

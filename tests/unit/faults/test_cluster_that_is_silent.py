@@ -54,16 +54,16 @@ class Job:
     """A job in two pods of the cluster, whose ranks were killed with them when they have gone."""
 
     def __init__(self, cluster: Cluster, directory: Path) -> None:
-        own = cluster.own()
+        run_client = cluster.run_client()
         found = [
-            own.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {}, "status": {}})
+            run_client.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": {}, "status": {}})
             for name in ("first", "second")
         ]
         followed: Any = SimpleNamespace(state=lambda uid: None, successors=lambda uid: [])
         helper: Any = None
         first = pod_state({**found[0].object, "spec": {"nodeName": "worker-1"}})
         self.nodes = [
-            PodNode(number, one, first, "127.0.0.1", directory, helper, own, followed, CLUSTER)
+            PodNode(number, one, first, "127.0.0.1", directory, helper, run_client, followed, CLUSTER)
             for number, one in enumerate(found)
         ]
 

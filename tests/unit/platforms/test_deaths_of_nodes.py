@@ -20,7 +20,7 @@ from chaos.machine.linux.process import ProcessIdentity
 from chaos.platforms.docker.death import how_it_ended
 from chaos.platforms.kubernetes.client.api import ApiError
 from chaos.platforms.kubernetes.facts import PodState
-from chaos.platforms.kubernetes.own import Found
+from chaos.platforms.kubernetes.own import RunObject
 from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.resources import POD
 
@@ -153,7 +153,7 @@ def pod(
     order: Callable[[], bool] | None = None,
 ) -> PodNode:
     """A pod as it was last told of. ``there``: the API has it. ``told``: those who follow it know that it went."""
-    found = Found(POD, "p", "u", {"metadata": {"name": "p", "uid": "u"}})
+    found = RunObject(POD, "p", "u", {"metadata": {"name": "p", "uid": "u"}})
     pods = SimpleNamespace(state=lambda uid: state, is_there=lambda uid: not told, lost=lost, successors=lambda uid: [])
     act = order or (lambda: there)
     own = SimpleNamespace(
@@ -264,7 +264,7 @@ def test_an_api_that_does_not_answer_just_now_proves_nothing(status: int | None,
         raise ApiError(status, "no answer")
 
     node = pod(last())
-    node.own = cast("Any", SimpleNamespace(find=find))
+    node.run_client = cast("Any", SimpleNamespace(find=find))
     if passes:
         assert pod_delete.KIND.evidence(job(node), victim(2)) is None
         return

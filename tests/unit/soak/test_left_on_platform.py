@@ -71,7 +71,7 @@ def test_containers_networks_and_volumes_are_found_by_label_name_and_directory(
 ) -> None:
     engine = engine_with(dead)
     monkeypatch.setattr(search, "connect_again", lambda arguments: engine)
-    monkeypatch.setattr(module, "found_here", lambda token: [])
+    monkeypatch.setattr(module, "leftovers_here", lambda token: [])
     name = network_name(dead.token)
     assert left_on_platform(dead.path, dead.token, [on(platform, engine="unix:///e")]) == [
         "container labelled, running",
@@ -124,7 +124,7 @@ def test_a_network_that_cannot_be_looked_at_is_told(dead: RunDirectory, monkeypa
     def refuse(token: str) -> list[str]:
         raise PermissionError(1, "the packet filter (nftables): Operation not permitted")
 
-    monkeypatch.setattr(module, "found_here", refuse)
+    monkeypatch.setattr(module, "leftovers_here", refuse)
     (told,) = left_on_platform(dead.path, dead.token, [on("local-networks")])
     assert told.startswith("not searched: this host's own network: ") and "Operation not permitted" in told
     assert left_on_platform(dead.path, dead.token, [on("local-nodes")]) == [], "it has no network of the run's own"
@@ -134,11 +134,11 @@ IN_A_NETWORK_OF_ITS_OWN = """
 import json, os, socket, subprocess, sys
 from chaos.machine.linux.net.netfilter import Rule as Filter, make, turn_over
 from chaos.machine.remote.network import devices_of, tables_of
-from chaos.platforms.network.leftovers import _Here, found_here
+from chaos.platforms.network.leftovers import _Here, leftovers_here
 from chaos.platforms.network.addressing import address_of
 from chaos.machine.linux.net.rules import Rule, Rules
 token = sys.argv[1]
-before = found_here(token)
+before = leftovers_here(token)
 for name, other in (("node0", "eth7"), ("relay1", "node-1")):
     subprocess.run(["ip", "link", "add", name, "type", "veth", "peer", "name", other], check=True)
 nodes = Rule(address_of(0), address_of(3), 1001, 201)
@@ -149,7 +149,7 @@ for run in (token, "another-run-of-someone"):
     held = devices_of(run) + "0f"
     subprocess.run(["ip", "link", "add", held, "type", "ifb"], check=True)
     turn_over(tables_of(run) + "1f", "node0", socket.if_nametoindex(held), [Filter("192.0.2.1", "192.0.2.2")])
-print(json.dumps([before, found_here(token)]))
+print(json.dumps([before, leftovers_here(token)]))
 """
 
 

@@ -20,7 +20,7 @@ def ascendjob_problems(job: Placed) -> Iterator[Problem]:
     """Yield what Ascend Operator refuses, or does otherwise than the manifest intends."""
     framework = job.at("metadata", "labels", names.FRAMEWORK)
     if framework is None:
-        yield job.nearest("metadata", "labels").problem(
+        yield job.nearest_value("metadata", "labels").problem(
             "there is no label framework, so Ascend Operator does not know what to set up", "framework: mindspore"
         )
     elif framework.data != names.MINDSPORE:
@@ -30,7 +30,7 @@ def ascendjob_problems(job: Placed) -> Iterator[Problem]:
         yield policy.problem(f"successPolicy is {policy.data!r}: AllWorkers or nothing is allowed")
     replicas = job.at("spec", "replicaSpecs")
     if replicas is None or not list(replicas.items()):
-        yield job.nearest("spec", "replicaSpecs").problem("spec.replicaSpecs is empty: the job has no pods")
+        yield job.nearest_value("spec", "replicaSpecs").problem("spec.replicaSpecs is empty: the job has no pods")
         return
     for name, spec in replicas.items():
         yield from _replica(name, spec)
@@ -56,10 +56,10 @@ def _replica(name: str, spec: Placed) -> Iterator[Problem]:
     elif name == "Scheduler" and count is not None and count.data != 1:
         yield count.problem(f"there must be exactly one Scheduler, not {count.data}")
     containers = spec.at("template", "spec", "containers")
-    listed = list(containers.each()) if containers is not None else []
+    listed = list(containers.values()) if containers is not None else []
     named = [value for value in listed if (own := value.at("name")) is not None and own.data == names.CONTAINER]
     if not named:
-        yield spec.nearest("template", "spec", "containers").problem(
+        yield spec.nearest_value("template", "spec", "containers").problem(
             f"no container of {name} is called {names.CONTAINER}: Ascend Operator sets up no other"
         )
     for value in named:

@@ -35,7 +35,7 @@ _WAIT_SECONDS = (30, 270)
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Demands:
     """The scenario's demands on the manifest; None leaves a value open."""
 
     strategies: tuple[Strategy, ...] | None = None
@@ -53,7 +53,7 @@ class Checked:
     problems: tuple[Problem, ...]
 
 
-def check_file(path: Path, wanted: Wanted | None = None) -> Checked:
+def check_file(path: Path, demands: Demands | None = None) -> Checked:
     """Check the manifests of a file.
 
     Raises ScenarioError where the file is not YAML, is a scenario, or holds no job or several.
@@ -72,12 +72,12 @@ def check_file(path: Path, wanted: Wanted | None = None) -> Checked:
             raise ScenarioError([Problem(str(path), 0, 0, "the file holds no manifest", hint=hint)])
         raise ScenarioError([place.problem(message, hint)])
     job, workload = jobs[0]
-    problems = [problem for document in documents for problem in _metadata(document, wanted or Wanted())]
-    problems += _job_problems(job, workload, wanted or Wanted())
-    return Checked(job, workload, tuple(_said_once(problems)))
+    problems = [problem for document in documents for problem in _metadata(document, demands or Demands())]
+    problems += _job_problems(job, workload, demands or Demands())
+    return Checked(job, workload, tuple(_without_repeats(problems)))
 
 
-def _said_once(problems: Iterable[Problem]) -> Iterator[Problem]:
+def _without_repeats(problems: Iterable[Problem]) -> Iterator[Problem]:
     """Yield the problems in the order of their lines; a problem of several pods is one problem, with all its lines."""
     ordered = sorted(dict.fromkeys(problems), key=lambda problem: (problem.line, problem.column))
     alike: dict[tuple[str, str], list[Problem]] = {}
@@ -110,7 +110,7 @@ def _head(document: Placed) -> dict[str, object]:
     return {key: value.data for key, value in document.items() if key in ("apiVersion", "kind")}
 
 
-def _metadata(document: Placed, wanted: Wanted) -> Iterator[Problem]:
+def _metadata(document: Placed, demands: Demands) -> Iterator[Problem]:
     for part in ("labels", "annotations"):
         mapping = document.at("metadata", part)
         for key, value in mapping.items() if mapping is not None else ():
@@ -121,15 +121,15 @@ def _metadata(document: Placed, wanted: Wanted) -> Iterator[Problem]:
                     f'write it in quotes: {key}: "{as_written(value.data)}"',
                 )
     namespace = document.at("metadata", "namespace")
-    if wanted.namespace is not None and namespace is not None and namespace.data != wanted.namespace:
+    if demands.namespace is not None and namespace is not None and namespace.data != demands.namespace:
         yield namespace.problem(
-            f"the namespace is {namespace.data}, and the scenario's is {wanted.namespace}",
+            f"the namespace is {namespace.data}, and the scenario's is {demands.namespace}",
             "a run touches the scenario's namespace only (cluster.kubernetes.namespace)",
         )
 
 
-def _job_problems(job: Placed, workload: str, wanted: Wanted) -> Iterator[Problem]:
-    labels, annotations = job.nearest("metadata", "labels"), job.nearest("metadata", "annotations")
+def _job_problems(job: Placed, workload: str, demands: Demands) -> Iterator[Problem]:
+    labels, annotations = job.nearest_value("metadata", "labels"), job.nearest_value("metadata", "annotations")
     yield from _misplaced(job)
     yield from _values(job)
     strategies = strategies_of(job)
@@ -142,14 +142,14 @@ def _job_problems(job: Placed, workload: str, wanted: Wanted) -> Iterator[Proble
                     "submit an AscendJob, or leave the label out",
                 )
         if strategies:
-            value = job.nearest("metadata", "annotations", names.RECOVER_STRATEGY)
+            value = job.nearest_value("metadata", "annotations", names.RECOVER_STRATEGY)
             yield value.problem("recover-strategy means nothing on a Job of batch/v1", "submit an AscendJob")
     else:
         yield from _process_level(job, workload, strategies, labels)
-    if wanted.strategies is not None and set(wanted.strategies) != {strategy.strip() for strategy in strategies}:
-        yield annotations.nearest(names.RECOVER_STRATEGY).problem(
+    if demands.strategies is not None and set(demands.strategies) != {strategy.strip() for strategy in strategies}:
+        yield annotations.nearest_value(names.RECOVER_STRATEGY).problem(
             f"recover-strategy allows {', '.join(strategies) or 'nothing'}; the scenario expects "
-            f"{', '.join(wanted.strategies) or 'nothing'} (job.strategies)",
+            f"{', '.join(demands.strategies) or 'nothing'} (job.strategies)",
             "write the same in both, or the plan expects a recovery that cannot happen",
         )
     pods = templates(job, workload)
@@ -161,7 +161,7 @@ def _job_problems(job: Placed, workload: str, wanted: Wanted) -> Iterator[Proble
     yield from pod_problems(job, pods)
     yield from environment_problems(pods, [strategy.strip() for strategy in strategies])
     yield from command_problems(pods)
-    yield from _size(job, pods, wanted)
+    yield from _size(job, pods, demands)
 
 
 def _misplaced(job: Placed) -> Iterator[Problem]:
@@ -237,7 +237,7 @@ def _process_level(job: Placed, workload: str, strategies: Sequence[str], labels
     used = [name.strip() for name in strategies]
     process_level = [name for name in used if name in names.PROCESS_LEVEL]
     switch = job.at("metadata", "labels", names.PROCESS_RECOVER)
-    strategy = job.nearest("metadata", "annotations", names.RECOVER_STRATEGY)
+    strategy = job.nearest_value("metadata", "annotations", names.RECOVER_STRATEGY)
     if used and switch is not None and switch.data in ("off", "pause"):
         yield switch.problem(f"process-level recovery is switched {switch.data}, but recover-strategy needs it")
     if used and workload == "vcjob" and (switch is None or switch.data != "on"):
@@ -265,11 +265,13 @@ def _process_level(job: Placed, workload: str, strategies: Sequence[str], labels
         yield healthy.problem("subHealthyStrategy graceExit saves a checkpoint first, which needs the strategy dump")
 
 
-def _size(job: Placed, pods: Sequence[Template], wanted: Wanted) -> Iterator[Problem]:
+def _size(job: Placed, pods: Sequence[Template], demands: Demands) -> Iterator[Problem]:
     workers = [template for template in pods if template.trains]
     count = sum(template.replicas for template in workers)
-    if wanted.nodes is not None and workers and count != wanted.nodes:
-        yield workers[0].place.problem(f"{count} pods train, and the scenario has {wanted.nodes} nodes (cluster.nodes)")
+    if demands.nodes is not None and workers and count != demands.nodes:
+        yield workers[0].place.problem(
+            f"{count} pods train, and the scenario has {demands.nodes} nodes (cluster.nodes)"
+        )
     npus = sum(template.replicas * template.npus for template in workers)
-    if wanted.ranks is not None and npus and npus != wanted.ranks:
-        yield workers[0].place.problem(f"the pods have {npus} NPUs, and the scenario {wanted.ranks} ranks")
+    if demands.ranks is not None and npus and npus != demands.ranks:
+        yield workers[0].place.problem(f"the pods have {npus} NPUs, and the scenario {demands.ranks} ranks")

@@ -46,7 +46,7 @@ def _script(container: Placed) -> Placed | None:
 
 
 def _words(part: Placed | None) -> Iterator[Placed]:
-    yield from part.each() if part is not None else ()
+    yield from part.values() if part is not None else ()
 
 
 def lost_exit_code(script: str) -> str | None:

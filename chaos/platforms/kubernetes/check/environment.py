@@ -60,12 +60,12 @@ def _port_agrees(container: Placed) -> Iterator[Problem]:
 def _ports(container: Placed, used: Sequence[str]) -> Iterator[Problem]:
     declared = {str(port.data) for value in _each(container, "ports") if (port := value.at("containerPort"))}
     if str(names.TASKD_PORT) not in declared:
-        yield container.nearest("ports").problem(
+        yield container.nearest_value("ports").problem(
             f"port {names.TASKD_PORT} (taskd-port), by which TaskD's parts talk, is not declared; needed for "
             f"{', '.join(used)}"
         )
     if _variable(container, _TTP_PORT) is None:
-        yield container.nearest("env").problem(
+        yield container.nearest_value("env").problem(
             f"TTP_PORT is not in the container's environment: MindIO talks on it; needed for {', '.join(used)}"
         )
 
@@ -76,7 +76,7 @@ def _pod_ip(pod: Template, container: Placed, used: Sequence[str]) -> Iterator[P
     source = _field_of(container, _POD_IP)
     if variable is None or (source is not None and source.data != "status.podIP"):
         lack = "is not in" if variable is None else "is not the pod's own address in"
-        yield (source or variable or container.nearest("env")).problem(
+        yield (source or variable or container.nearest_value("env")).problem(
             f"POD_IP {lack} the environment of {pod.name}: TaskD listens there, and no process is recovered without "
             f"it; needed for {', '.join(used)}",
             "- {name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}",
@@ -118,4 +118,4 @@ def _variable(container: Placed, name: str, *part: str) -> Placed | None:
 
 def _each(container: Placed, part: str) -> Iterator[Placed]:
     values = container.at(part)
-    yield from values.each() if values is not None else ()
+    yield from values.values() if values is not None else ()

@@ -29,7 +29,7 @@ class Template:
     @property
     def container(self) -> Placed | None:
         """The container that trains: the container called ascend, or the only one."""
-        containers = list((self.place.at("spec", "containers") or self.place).each())
+        containers = list((self.place.at("spec", "containers") or self.place).values())
         named = [
             value for value in containers if (name := value.at("name")) is not None and name.data == names.CONTAINER
         ]
@@ -44,7 +44,7 @@ def templates(job: Placed, workload: str) -> list[Template]:
         return [_template("pod", template, count, trains=True)] if template is not None else []
     if workload == "vcjob":
         tasks = job.at("spec", "tasks")
-        pairs = [(task, task.at("template")) for task in (tasks.each() if tasks is not None else ())]
+        pairs = [(task, task.at("template")) for task in (tasks.values() if tasks is not None else ())]
         return [
             _template(_name(task), template, task.at("replicas"), trains=True)
             for task, template in pairs
@@ -151,7 +151,7 @@ def _template(name: str, template: Placed, replicas: Placed | None, *, trains: b
 
 def _npus(template: Placed) -> int:
     total = 0
-    for container in (template.at("spec", "containers") or template).each():
+    for container in (template.at("spec", "containers") or template).values():
         limits = container.at("resources", "limits")
         for key, value in limits.items() if limits is not None else ():
             if key.startswith("huawei.com/") and str(value.data).isdecimal():

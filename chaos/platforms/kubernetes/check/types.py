@@ -27,7 +27,7 @@ def type_problems(pods: Sequence[Template]) -> Iterator[Problem]:
         yield from _number(spec.at("terminationGracePeriodSeconds"), "terminationGracePeriodSeconds")
         yield from _switch(spec.at("hostNetwork"), "hostNetwork")
         for containers in (spec.at(part) for part in _CONTAINERS):
-            for container in containers.each() if containers is not None else ():
+            for container in containers.values() if containers is not None else ():
                 yield from _container(container)
 
 
@@ -72,4 +72,4 @@ def _switch(value: Placed | None, what: str) -> Iterator[Problem]:
 
 def _each(container: Placed, part: str) -> Iterator[Placed]:
     values = container.at(part)
-    yield from values.each() if values is not None else ()
+    yield from values.values() if values is not None else ()

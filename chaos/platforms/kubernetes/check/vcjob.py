@@ -20,19 +20,19 @@ _DEFAULT_ACTION = "RestartJob"
 def vcjob_problems(job: Placed, pods: list[Template]) -> Iterator[Problem]:
     """Yield policies by which Volcano acts beside MindCluster."""
     policies = job.at("spec", "policies")
-    pairs = [_policy(entry) for entry in policies.each()] if policies is not None else []
+    pairs = [_policy(entry) for entry in policies.values()] if policies is not None else []
     retries = job.at("metadata", "labels", names.FAULT_RETRY_TIMES)
     action = _wanted_action(job, pods)
     if (retries is not None and str(retries.data) != "0") or action != "Ignore":
         if (_EVENT, action) not in pairs or len(pairs) > 1:
-            yield (policies or job.nearest("spec")).problem(
-                f"policies say {_said(pairs)}; with {_because(action)} Volcano must have {_EVENT} with {action} "
+            yield (policies or job.nearest_value("spec")).problem(
+                f"policies say {_in_words(pairs)}; with {_because(action)} Volcano must have {_EVENT} with {action} "
                 "alone, or it restarts the job by itself beside MindCluster",
                 f"policies: [{{event: {_EVENT}, action: {action}}}]",
             )
     elif policies is not None and pairs and _on(job.at("metadata", "labels", names.POD_RESCHEDULING)):
         yield policies.problem(
-            f"policies say {_said(pairs)}; with pod-rescheduling and without fault-retry-times there must be none",
+            f"policies say {_in_words(pairs)}; with pod-rescheduling and without fault-retry-times there must be none",
             "leave policies out",
         )
 
@@ -56,7 +56,7 @@ def _policy(entry: Placed) -> tuple[str, str]:
     )
 
 
-def _said(pairs: list[tuple[str, str]]) -> str:
+def _in_words(pairs: list[tuple[str, str]]) -> str:
     return ", ".join(f"{event} with {action}" for event, action in pairs) or "nothing"
 
 

@@ -16,7 +16,7 @@ ANSWER_SECONDS = 20.0
 _AGAIN_SECONDS = 0.2
 
 
-def answered(ask: Callable[[], T]) -> T | None:
+def answer_if_any(ask: Callable[[], T]) -> T | None:
     """Return the API's answer; None where it cannot answer just now, which proves nothing. Raises ApiError.
 
     For callers that poll until a deadline of their own.
@@ -29,7 +29,7 @@ def answered(ask: Callable[[], T]) -> T | None:
         raise
 
 
-def asked(ask: Callable[[], T], clock: Clock = SYSTEM_CLOCK) -> T:
+def ask_with_retries(ask: Callable[[], T], clock: Clock = SYSTEM_CLOCK) -> T:
     """Return the API's answer, asking again while it cannot answer just now. Only for requests that may be repeated.
 
     Raises ApiError: a refusal at once, no answer when the deadline 'answer' of ANSWER_SECONDS is over.
@@ -46,8 +46,9 @@ def asked(ask: Callable[[], T], clock: Clock = SYSTEM_CLOCK) -> T:
         clock.sleep(_AGAIN_SECONDS)
 
 
-class Insistent(Api):
-    """A cluster that is asked again (:func:`asked`), for callers that put something back and have no second look.
+class RetryingApi(Api):
+    """A cluster that is asked again (:func:`ask_with_retries`), for callers that put something back
+    and have no second look.
 
     A new object (``post``) is requested once: its name shows whether it was made.
     """
@@ -61,7 +62,7 @@ class Insistent(Api):
         """Return the answer's object. Raises ApiError."""
         if method == "post":
             return self._api.request(method, path, *body, **given)
-        return asked(lambda: self._api.request(method, path, *body, **given), self._clock)
+        return ask_with_retries(lambda: self._api.request(method, path, *body, **given), self._clock)
 
     def lines(self, path: str, query: Mapping[str, str], **given: Any) -> Iterator[dict[str, Any]]:
         """Yield as :class:`Api` does: the caller of a watch goes on by itself."""

@@ -26,11 +26,11 @@ _PAUSES = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 
 @dataclass(frozen=True)
 class Change:
-    """An object that has come, changed or gone. ``found``: seen by listing, so the changes in between are not known."""
+    """An object that has come, changed or gone. ``listed``: seen by listing, so the changes between are not known."""
 
     kind: Literal["ADDED", "MODIFIED", "DELETED"]
     object: dict[str, Any]
-    found: bool = False
+    listed: bool = False
 
 
 @dataclass(frozen=True)
@@ -125,13 +125,13 @@ def _query(selector: str, version: str, seconds: int) -> dict[str, str]:
 def _differences(before: dict[str, dict[str, Any]], after: dict[str, dict[str, Any]]) -> Iterator[Change]:
     for uid, subject in before.items():
         if uid not in after:
-            yield Change("DELETED", subject, found=True)
+            yield Change("DELETED", subject, listed=True)
     for uid, subject in after.items():
         old = before.get(uid)
         if old is None:
-            yield Change("ADDED", subject, found=True)
+            yield Change("ADDED", subject, listed=True)
         elif old["metadata"].get("resourceVersion") != subject["metadata"].get("resourceVersion"):
-            yield Change("MODIFIED", subject, found=True)
+            yield Change("MODIFIED", subject, listed=True)
 
 
 def _keep(known: dict[str, dict[str, Any]], kind: str, subject: dict[str, Any]) -> None:

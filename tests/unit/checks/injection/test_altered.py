@@ -55,8 +55,7 @@ def doubts(fault: PlannedFault, *events: Event, baseline: tuple[Event, ...] | No
     artifacts = cast(Artifacts, SimpleNamespace(baseline=History(baseline, ())))
     before = digest(4, 9, "s4")
     history = History((before, *events), ())
-    wanted = demands(fault.trigger)
-    return [text for text, _ in altered_doubts(history, artifacts, fault, wanted, LANDING, INJECTING)]
+    return [text for text, _ in altered_doubts(history, artifacts, fault, demands(fault.trigger), LANDING, INJECTING)]
 
 
 AFTER = digest(5, 20, "other")

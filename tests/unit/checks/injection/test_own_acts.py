@@ -53,15 +53,15 @@ def acting(kind: str, at: float = 11, **data: Any) -> Event:
 def doubts(
     fault: PlannedFault, *events: Event, landing: Event = LANDING, evidence: dict[str, object] | None = None
 ) -> list[str]:
-    history, wanted = History(tuple(events), ()), demands(TRIGGER)
+    history = History(tuple(events), ())
 
     def found() -> Iterator[tuple[str, tuple[str, ...]]]:
         yield from death_doubts(history, fault, INJECTING)
         if effect_of(fault.kind).by_itself:
             case = Case(a_plan(), history, cast(Artifacts, None), fault, landing, INJECTING, evidence or {})
             yield from all_of(acted, *([counted] if fault.kind == "oom" else []))(case)
-        yield from hung_doubts(history, fault, wanted, landing, INJECTING)
-        yield from slowed_doubts(history, fault, wanted, landing, INJECTING)
+        yield from hung_doubts(history, fault, demands(TRIGGER), landing, INJECTING)
+        yield from slowed_doubts(history, fault, demands(TRIGGER), landing, INJECTING)
 
     return [text for text, _ in found()]
 

@@ -39,7 +39,7 @@ class Pod:
     """The pod of every rank."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self.own = cluster.own()
+        self.run_client = cluster.run_client()
 
 
 def kubelet(cluster: Cluster, ready: str) -> None:
@@ -119,8 +119,8 @@ def test_a_node_that_was_lost_before_proves_nothing_though_another_fault_of_the_
 def test_a_node_that_may_not_be_asked_for_keeps_nothing_else_from_being_taken_away(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cluster.own().create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}})
-    cluster.own().hold_node("worker-2", "f1", {"spec": {"unschedulable": True}})
+    cluster.run_client().create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}})
+    cluster.run_client().hold_node("worker-2", "f1", {"spec": {"unschedulable": True}})
     allowed = cluster.request
 
     def request(method: str, path: str, body: Any = None, **given: Any) -> dict[str, Any]:
@@ -131,5 +131,5 @@ def test_a_node_that_may_not_be_asked_for_keeps_nothing_else_from_being_taken_aw
     monkeypatch.setattr(cluster, "request", request)
     with pytest.raises(PlatformError, match="node worker-1 was not released: nodes worker-1 is forbidden"):
         KubernetesPlatform().put_back(PLACE, RUN, FakeClock())
-    assert list(cluster.own().list(POD)) == []
-    assert not cluster.own().holds_node("worker-2")
+    assert list(cluster.run_client().list(POD)) == []
+    assert not cluster.run_client().holds_node("worker-2")

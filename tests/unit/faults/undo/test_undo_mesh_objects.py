@@ -33,14 +33,14 @@ class TwoPods:
     """A job of two pods; the rank that is hit is in the second."""
 
     def __init__(self, cluster: Cluster, run: str) -> None:
-        self.own, unused = cluster.own(run), cast("Any", None)
+        self.run_client, unused = cluster.run_client(run), cast("Any", None)
         told = {"kubeconfig": None, "settings": SETTINGS}
         made = []
         for number in range(2):
             pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"{run}-{number}"}}
-            found = self.own.create({**pod, "spec": {"nodeName": "worker-1"}})
+            found = self.run_client.create({**pod, "spec": {"nodeName": "worker-1"}})
             state = pod_state(found.object)
-            made.append(PodNode(number, found, state, "127.0.0.1", Path("p"), unused, self.own, unused, told))
+            made.append(PodNode(number, found, state, "127.0.0.1", Path("p"), unused, self.run_client, unused, told))
         self.nodes = tuple(made)
 
     def node(self, number: int) -> PodNode:
@@ -62,18 +62,18 @@ def test_two_runs_in_one_namespace_have_objects_of_their_own_for_faults_of_one_i
     steps = [TwoPods(cluster, run).made() for run in RUNS]
     names = [step.arguments["name"] for step in steps]
     for run, step, name in zip(RUNS, steps, names, strict=True):
-        assert [one.name for one in cluster.own(run).list(NETWORK_CHAOS)] == [name]
+        assert [one.name for one in cluster.run_client(run).list(NETWORK_CHAOS)] == [name]
         assert "has taken it back" in undone(step, run)
-        assert list(cluster.own(run).list(NETWORK_CHAOS)) == []
+        assert list(cluster.run_client(run).list(NETWORK_CHAOS)) == []
     assert len(set(names)) == 2 and all(len(name) <= 63 for name in names)
 
 
 def test_an_old_step_finds_the_object_by_the_name_that_it_has(cluster: Cluster) -> None:
-    own, name = cluster.own(RUNS[0]), "chaos-mesh-0123456789abcdef"
+    run_client, name = cluster.run_client(RUNS[0]), "chaos-mesh-0123456789abcdef"
     metadata = {"name": name, "namespace": "train"}
     kind = {"apiVersion": NETWORK_CHAOS.api_version, "kind": NETWORK_CHAOS.kind}
-    own.create({**kind, "metadata": metadata, "spec": {}})
+    run_client.create({**kind, "metadata": metadata, "spec": {}})
     arguments = {"kubeconfig": None, "settings": SETTINGS, "kind": NETWORK_CHAOS.kind, "name": name}
     step = UndoStep("f1-mesh-1", "f1", "delete-mesh-object", arguments)
     assert undone(step, RUNS[0]) == f"deleted NetworkChaos {name}, and Chaos Mesh has taken it back"
-    assert list(own.list(NETWORK_CHAOS)) == []
+    assert list(run_client.list(NETWORK_CHAOS)) == []

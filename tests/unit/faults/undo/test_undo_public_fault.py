@@ -51,7 +51,7 @@ def clusterd(cluster: Cluster) -> Clusterd:
     told = {**GIVEN, "devices": tuple(GIVEN["devices"]), "kind": GIVEN["type"]}
     del told["type"]
     message = public_fault(RUN, "f1", node="worker-1", **told, began_ms=NOW, now_ms=NOW, assertion="occur")
-    send(cluster.own(), "f1", "worker-1", message)
+    send(cluster.run_client(), "f1", "worker-1", message)
     return made
 
 
@@ -71,7 +71,7 @@ def taken_away() -> str:
 
 
 def listed(cluster: Cluster) -> bool:
-    return is_listed(cluster.own().api, "worker-1", f"{RUN}.f1")
+    return is_listed(cluster.run_client().api, "worker-1", f"{RUN}.f1")
 
 
 def test_a_message_that_is_not_heeded_stays_until_heal_has_sent_it_again(cluster: Cluster, clusterd: Clusterd) -> None:
@@ -92,21 +92,21 @@ def test_a_message_that_is_not_heeded_stays_until_heal_has_sent_it_again(cluster
 def test_a_fault_whose_message_is_no_more_is_told_to_have_recovered(
     cluster: Cluster, clusterd: Clusterd, described: bool
 ) -> None:
-    own, undo_step = cluster.own(), step()
+    run_client, undo_step = cluster.run_client(), step()
     if not described:
         del undo_step.arguments["message"]
     assert listed(cluster)
-    for found in list(own.list(CONFIGMAP)):
-        own.delete(found)
+    for found in list(run_client.list(CONFIGMAP)):
+        run_client.delete(found)
     clusterd.deaf = True
     with pytest.raises(CannotUndo, match="still lists it"):
         undone(undo_step)
-    for found in list(own.list(CONFIGMAP)):
-        own.delete(found)
+    for found in list(run_client.list(CONFIGMAP)):
+        run_client.delete(found)
     assert listed(cluster)
     clusterd.deaf = False
     assert "no longer lists it" in undone(undo_step)
-    assert not listed(cluster) and list(own.list(CONFIGMAP)) == []
+    assert not listed(cluster) and list(run_client.list(CONFIGMAP)) == []
     assert "no message about fault f1 is there, and ClusterD lists no fault" in undone(undo_step)
 
 
@@ -117,7 +117,7 @@ def test_what_its_list_does_not_say_the_step_does(cluster: Cluster) -> None:
     cluster.put(path, {"metadata": {"name": STATISTICS}, "data": {STATISTICS_KEY: listing}})
     with pytest.raises(CannotUndo, match="still lists it"):
         undone(step())
-    (sent,) = cluster.own().list(CONFIGMAP)
+    (sent,) = cluster.run_client().list(CONFIGMAP)
     message = sent.object["data"]["PublicFault"]
     assert all(said in message for said in ('"resource":"pingmesh"', '"faultCode":"010001002"', '"deviceIds":[2,3]'))
     assert '"assertion":"recover"' in message

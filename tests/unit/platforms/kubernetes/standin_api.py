@@ -14,7 +14,7 @@ from chaos.platforms.kubernetes import platform
 from chaos.platforms.kubernetes.client.api import Api, ApiError
 from chaos.platforms.kubernetes.fault_message import STATISTICS, STATISTICS_KEY, STATISTICS_NAMESPACE
 from chaos.platforms.kubernetes.names import PUBLIC_FAULT_KEY, PUBLIC_FAULT_LABEL
-from chaos.platforms.kubernetes.own import Own
+from chaos.platforms.kubernetes.own import RunClient
 from chaos.platforms.kubernetes.resources import CONFIGMAP, NODE
 
 SETTINGS = {"namespace": "train", "image": "none", "nodes": ["worker-1", "worker-2"]}
@@ -38,8 +38,8 @@ class Cluster:
         for name in SETTINGS["nodes"]:
             self.put(NODE.path(name=name), {"metadata": {"name": name}, "spec": {}})
 
-    def own(self, run: str = "run-12345678") -> Own:
-        return Own(cast("Api", self), "train", run, SETTINGS["nodes"])
+    def run_client(self, run: str = "run-12345678") -> RunClient:
+        return RunClient(cast("Api", self), "train", run, SETTINGS["nodes"])
 
     def reached(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Undo steps reach this cluster."""

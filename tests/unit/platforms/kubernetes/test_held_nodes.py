@@ -11,7 +11,7 @@ import pytest
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.client.api import Api, ApiError
 from chaos.platforms.kubernetes.node_hold import UnreadableHold
-from chaos.platforms.kubernetes.own import NotOurs, Own
+from chaos.platforms.kubernetes.own import NotOurs, RunClient
 
 CORDON = {"spec": {"unschedulable": True}}
 
@@ -45,49 +45,49 @@ class Nodes:
         status = {"conditions": [{"type": "Ready", "status": str(self.ready)}]}
         return {"metadata": metadata, "spec": json.loads(json.dumps(self.spec)), "status": status}
 
-    def own(self, run: str = "run-1") -> Own:
-        return Own(cast("Api", self), "train", run, ("worker-1",))
+    def run_client(self, run: str = "run-1") -> RunClient:
+        return RunClient(cast("Api", self), "train", run, ("worker-1",))
 
 
 def test_a_node_is_put_back_to_what_it_was() -> None:
     nodes = Nodes()
-    assert nodes.own().hold_node("worker-1", "f1", CORDON)
+    assert nodes.run_client().hold_node("worker-1", "f1", CORDON)
     assert nodes.spec == {"unschedulable": True}
-    assert nodes.own().release_node("worker-1") == "released", "another process than the one that held it"
+    assert nodes.run_client().release_node("worker-1") == "released", "another process than the one that held it"
     assert (nodes.spec, nodes.annotations) == ({}, {"others": "stays"})
-    assert nodes.own().release_node("worker-1") == "not held"
+    assert nodes.run_client().release_node("worker-1") == "not held"
 
 
 def test_what_an_administrator_had_cordoned_before_stays_cordoned() -> None:
     nodes = Nodes(unschedulable=True)
-    assert not nodes.own().hold_node("worker-1", "f1", CORDON), "it is nothing that the run has done"
-    assert nodes.own().release_node("worker-1") == "released"
+    assert not nodes.run_client().hold_node("worker-1", "f1", CORDON), "it is nothing that the run has done"
+    assert nodes.run_client().release_node("worker-1") == "released"
     assert (nodes.spec, nodes.annotations) == ({"unschedulable": True}, {"others": "stays"})
 
 
 def test_what_was_before_is_remembered_from_the_first_time_on() -> None:
     nodes = Nodes()
-    assert nodes.own().hold_node("worker-1", "f2", {}), "a fault that changes only the node's status"
-    assert nodes.own().hold_node("worker-1", "f1", CORDON)
-    assert nodes.own().hold_node("worker-1", "f1", CORDON), "another rank of the same fault"
-    assert nodes.own().release_node("worker-1") == "released"
+    assert nodes.run_client().hold_node("worker-1", "f2", {}), "a fault that changes only the node's status"
+    assert nodes.run_client().hold_node("worker-1", "f1", CORDON)
+    assert nodes.run_client().hold_node("worker-1", "f1", CORDON), "another rank of the same fault"
+    assert nodes.run_client().release_node("worker-1") == "released"
     assert nodes.spec == {}
 
 
 def test_what_an_administrator_does_meanwhile_stays() -> None:
     nodes = Nodes()
-    nodes.own().hold_node("worker-1", "f1", CORDON)
+    nodes.run_client().hold_node("worker-1", "f1", CORDON)
     del nodes.spec["unschedulable"]
     nodes.spec["taints"] = [{"key": "repair"}]
-    assert nodes.own().release_node("worker-1") == "released"
+    assert nodes.run_client().release_node("worker-1") == "released"
     assert nodes.spec == {"taints": [{"key": "repair"}]}
 
 
 def test_a_change_between_the_look_and_the_patch_is_seen() -> None:
     nodes = Nodes()
     nodes.meanwhile = [lambda: nodes.spec.update(unschedulable=True)]
-    assert not nodes.own().hold_node("worker-1", "f1", CORDON), "an administrator was quicker"
-    assert nodes.own().release_node("worker-1") == "released"
+    assert not nodes.run_client().hold_node("worker-1", "f1", CORDON), "an administrator was quicker"
+    assert nodes.run_client().release_node("worker-1") == "released"
     assert nodes.spec == {"unschedulable": True}
 
 
@@ -96,24 +96,24 @@ def test_a_node_that_the_cluster_has_no_more_has_nothing_to_be_put_back() -> Non
         def request(self, method: str, path: str, body: Any = None, **_: Any) -> dict[str, Any]:
             raise ApiError(404, "nodes worker-1 not found")
 
-    assert Gone().own().release_node("worker-1") == "not held"
-    assert not Gone().own().holds_node("worker-1")
+    assert Gone().run_client().release_node("worker-1") == "not held"
+    assert not Gone().run_client().holds_node("worker-1")
     with pytest.raises(ApiError):
-        Gone().own().hold_node("worker-1", "f1", CORDON)
+        Gone().run_client().hold_node("worker-1", "f1", CORDON)
 
 
 def test_what_another_run_holds_or_nobody_has_written_is_left_alone() -> None:
     nodes = Nodes()
-    nodes.own("run-2").hold_node("worker-1", "f1", CORDON)
+    nodes.run_client("run-2").hold_node("worker-1", "f1", CORDON)
     with pytest.raises(NotOurs, match="held by run run-2"):
-        nodes.own().hold_node("worker-1", "f1", CORDON)
-    assert nodes.own().release_node("worker-1") == "not held"
+        nodes.run_client().hold_node("worker-1", "f1", CORDON)
+    assert nodes.run_client().release_node("worker-1") == "not held"
     nodes.annotations[names.BEFORE_ANNOTATION] = "[1]"
     with pytest.raises(UnreadableHold, match="look at the node by hand"):
-        nodes.own("run-2").release_node("worker-1")
+        nodes.run_client("run-2").release_node("worker-1")
     nodes.annotations.update({names.BEFORE_ANNOTATION: "{}", names.HELD_FOR_ANNOTATION: '{"f1": 7}'})
     with pytest.raises(UnreadableHold, match="held-for is not as a run writes it"):
-        nodes.own("run-2").release_node("worker-1")
+        nodes.run_client("run-2").release_node("worker-1")
     assert nodes.spec == {"unschedulable": True}
 
 
@@ -121,38 +121,41 @@ def test_what_another_run_holds_or_nobody_has_written_is_left_alone() -> None:
 def test_a_node_that_two_faults_hold_is_put_back_with_the_last(first: str, last: str) -> None:
     nodes = Nodes()
     for fault in ("f1", "f2"):
-        assert nodes.own().hold_node("worker-1", fault, CORDON)
-    assert nodes.own().release_node("worker-1", first) == "released"
-    assert nodes.own().release_node("worker-1", first) == "not held"
+        assert nodes.run_client().hold_node("worker-1", fault, CORDON)
+    assert nodes.run_client().release_node("worker-1", first) == "released"
+    assert nodes.run_client().release_node("worker-1", first) == "not held"
     assert nodes.spec == {"unschedulable": True}
-    assert (nodes.own().holds_node("worker-1", first), nodes.own().holds_node("worker-1", last)) == (False, True)
-    assert nodes.own().release_node("worker-1", last) == "released"
+    assert (nodes.run_client().holds_node("worker-1", first), nodes.run_client().holds_node("worker-1", last)) == (
+        False,
+        True,
+    )
+    assert nodes.run_client().release_node("worker-1", last) == "released"
     assert (nodes.spec, nodes.annotations) == ({}, {"others": "stays"})
 
 
 def test_each_fault_puts_back_its_own_part_only() -> None:
     nodes = Nodes()
-    assert nodes.own().hold_node("worker-1", "f1", {}, status=True)
-    assert nodes.own().hold_node("worker-1", "f2", CORDON)
+    assert nodes.run_client().hold_node("worker-1", "f1", {}, status=True)
+    assert nodes.run_client().hold_node("worker-1", "f2", CORDON)
     nodes.ready = False
-    assert nodes.own().release_node("worker-1", "f2") == "released", "a cordon waits for no kubelet"
+    assert nodes.run_client().release_node("worker-1", "f2") == "released", "a cordon waits for no kubelet"
     assert nodes.spec == {}
-    assert nodes.own().release_node("worker-1", "f1") == "awaited"
+    assert nodes.run_client().release_node("worker-1", "f1") == "awaited"
     nodes.ready = True
-    assert nodes.own().release_node("worker-1", "f1") == "released"
+    assert nodes.run_client().release_node("worker-1", "f1") == "released"
     assert nodes.annotations == {"others": "stays"}
 
 
 def test_a_node_stays_marked_until_its_kubelet_is_ready_and_nothing_else_of_it_is_held_meanwhile() -> None:
     nodes = Nodes()
-    nodes.own().hold_node("worker-1", "f1", CORDON, status=True)
+    nodes.run_client().hold_node("worker-1", "f1", CORDON, status=True)
     nodes.ready = False
     for _ in range(2):
-        assert nodes.own().release_node("worker-1") == "awaited"
-        assert nodes.spec == {} and nodes.own().holds_node("worker-1")
+        assert nodes.run_client().release_node("worker-1") == "awaited"
+        assert nodes.spec == {} and nodes.run_client().holds_node("worker-1")
     nodes.spec["unschedulable"] = True  # by an administrator who looks after the node
     nodes.ready = True
-    assert nodes.own().release_node("worker-1") == "released"
+    assert nodes.run_client().release_node("worker-1") == "released"
     assert (nodes.spec, nodes.annotations) == ({"unschedulable": True}, {"others": "stays"})
 
 
@@ -161,8 +164,8 @@ def test_a_mark_that_names_no_fault_is_taken_away_by_any_when_the_kubelet_is_rea
     before = json.dumps({"unschedulable": {"before": None, "made": True}})
     nodes.annotations.update({names.HELD_ANNOTATION: "run-1", names.BEFORE_ANNOTATION: before})
     nodes.ready = False
-    assert nodes.own().release_node("worker-1", "f1") == "awaited"
+    assert nodes.run_client().release_node("worker-1", "f1") == "awaited"
     assert nodes.spec == {}
     nodes.ready = True
-    assert nodes.own().release_node("worker-1", "f2") == "released"
+    assert nodes.run_client().release_node("worker-1", "f2") == "released"
     assert nodes.annotations == {"others": "stays"}

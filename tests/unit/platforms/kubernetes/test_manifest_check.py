@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from chaos.platforms.kubernetes.check.check import Checked, Wanted, check_file
+from chaos.platforms.kubernetes.check.check import Checked, Demands, check_file
 from chaos.platforms.kubernetes.workload import Named, manifests
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.models.job import Job
@@ -104,14 +104,14 @@ DEFECTS = [
 ]
 
 
-def checked(directory: Path, text: str, wanted: Wanted | None = None) -> Checked:
+def checked(directory: Path, text: str, demands: Demands | None = None) -> Checked:
     path = directory / "job.yaml"
     path.write_text(text, "utf-8")
-    return check_file(path, wanted)
+    return check_file(path, demands)
 
 
 def test_a_good_manifest_has_no_problem(tmp_path: Path) -> None:
-    found = checked(tmp_path, ASCENDJOB, Wanted(("retry", "recover", "dump"), nodes=2, ranks=8, namespace="train"))
+    found = checked(tmp_path, ASCENDJOB, Demands(("retry", "recover", "dump"), nodes=2, ranks=8, namespace="train"))
     assert (found.workload, [str(problem) for problem in found.problems]) == ("ascendjob", [])
 
 
@@ -123,16 +123,16 @@ def test_each_defect_is_told_with_its_line(tmp_path: Path, old: str, new: str, s
 
 
 @pytest.mark.parametrize(
-    ("wanted", "said"),
+    ("demands", "said"),
     [
-        (Wanted(strategies=("dump",)), "the scenario expects dump"),
-        (Wanted(nodes=3), "the scenario has 3 nodes"),
-        (Wanted(ranks=16), "the pods have 8 NPUs"),
-        (Wanted(namespace="other"), "the scenario's is other"),
+        (Demands(strategies=("dump",)), "the scenario expects dump"),
+        (Demands(nodes=3), "the scenario has 3 nodes"),
+        (Demands(ranks=16), "the pods have 8 NPUs"),
+        (Demands(namespace="other"), "the scenario's is other"),
     ],
 )
-def test_what_the_scenario_says_otherwise_is_told(tmp_path: Path, wanted: Wanted, said: str) -> None:
-    assert any(said in problem.message for problem in checked(tmp_path, ASCENDJOB, wanted).problems)
+def test_what_the_scenario_says_otherwise_is_told(tmp_path: Path, demands: Demands, said: str) -> None:
+    assert any(said in problem.message for problem in checked(tmp_path, ASCENDJOB, demands).problems)
 
 
 def test_a_vcjob_needs_the_switch_that_the_operator_sets_for_others(tmp_path: Path) -> None:
@@ -198,11 +198,11 @@ def test_what_is_made_from_a_scenario_passes_the_check(
     )
     job = Job.model_validate({"steps": 3, "agent": bool(strategies), "strategies": strategies})
     made = manifests(settings, job, 2, Named("run-1", "run-1-train"))
-    wanted = Wanted(job.strategies or None, nodes=None if workload == "job" else 2, namespace="train")
+    demands = Demands(job.strategies or None, nodes=None if workload == "job" else 2, namespace="train")
     for number, one in enumerate(made):
         path = tmp_path / f"{number}.yaml"
         path.write_text(yaml.safe_dump(one), "utf-8")
-        assert [str(problem) for problem in check_file(path, wanted).problems] == []
+        assert [str(problem) for problem in check_file(path, demands).problems] == []
 
 
 def test_every_object_and_pod_carries_the_run(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from chaos.platforms.kubernetes.check.check import Wanted
+from chaos.platforms.kubernetes.check.check import Demands
 from chaos.platforms.kubernetes.own_manifest import own_objects, own_problems
 from chaos.platforms.kubernetes.workload import Named
 from chaos.run.prepare.prepare import known_names, plan_cell
@@ -113,7 +113,7 @@ def test_labels_are_added_and_nothing_else_is_changed(
     tmp_path: Path, workload: str, text: str, nodes: int, numbers: list[str | None]
 ) -> None:
     path = written(tmp_path, text)
-    assert own_problems(path, settings(workload), Wanted(nodes=nodes, namespace="train")) == ()
+    assert own_problems(path, settings(workload), Demands(nodes=nodes, namespace="train")) == ()
     name, made = own_objects(path, settings(workload), nodes, NAMED)
     assert name == "mine"
     assert [without_labels(manifest) for manifest in made] == [
@@ -159,7 +159,7 @@ def test_what_cannot_be_run_as_it_is_written_is_refused_with_its_line(
 ) -> None:
     assert old in JOB
     path = written(tmp_path, JOB.replace(old, new, 1))
-    problems = own_problems(path, settings("job"), Wanted(nodes=1, namespace="train"))
+    problems = own_problems(path, settings("job"), Demands(nodes=1, namespace="train"))
     found = [problem for problem in problems if said in problem.message]
     assert found and found[0].line > 0, [str(problem) for problem in problems]
     with pytest.raises(ScenarioError):
@@ -168,14 +168,14 @@ def test_what_cannot_be_run_as_it_is_written_is_refused_with_its_line(
 
 def test_pods_that_cannot_be_told_apart_are_refused(tmp_path: Path) -> None:
     parallel = written(tmp_path, JOB.replace("  backoffLimit: 7\n", "  parallelism: 2\n  completions: 2\n"))
-    (found,) = own_problems(parallel, settings("job"), Wanted(nodes=2))
+    (found,) = own_problems(parallel, settings("job"), Demands(nodes=2))
     assert "have no index" in found.message
     mixed = written(tmp_path, VCJOB.replace("replicas: 1", "replicas: 2", 1))
-    assert any("is unknown" in problem.message for problem in own_problems(mixed, settings("vcjob"), Wanted(nodes=3)))
+    assert any("is unknown" in problem.message for problem in own_problems(mixed, settings("vcjob"), Demands(nodes=3)))
 
 
 def test_another_kind_of_job_than_the_scenario_says_is_refused(tmp_path: Path) -> None:
-    (problem,) = own_problems(written(tmp_path, JOB), settings("vcjob"), Wanted(nodes=1))
+    (problem,) = own_problems(written(tmp_path, JOB), settings("vcjob"), Demands(nodes=1))
     assert "of the kind job, and cluster.kubernetes.workload says vcjob" in problem.message
 
 

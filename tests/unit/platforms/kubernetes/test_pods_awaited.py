@@ -25,10 +25,10 @@ SILENT = ApiError(503, "503 not ready")
 
 @pytest.fixture
 def nodes(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PodNodes:
-    own = cluster.own()
+    run_client = cluster.run_client()
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "first", "labels": {NODE_LABEL: "0"}}}
     status = {"phase": "Running", "podIP": "127.0.0.1", "containerStatuses": [{"name": "ascend", "ready": True}]}
-    own.create({**pod, "spec": {"nodeName": "worker-1"}, "status": status})
+    run_client.create({**pod, "spec": {"nodeName": "worker-1"}, "status": status})
 
     def of_node(_: int) -> Any:
         found = cluster.objects[f"{POD.path('train')}/first"]
@@ -44,7 +44,7 @@ def nodes(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         clock=FakeClock(),
         ranks=2,
     )
-    return PodNodes(site, settings, own, {})
+    return PodNodes(site, settings, run_client, {})
 
 
 @pytest.fixture

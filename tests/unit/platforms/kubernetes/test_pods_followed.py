@@ -19,7 +19,7 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
 from chaos.history.event import Event
 from chaos.history.reader import read_history
-from chaos.platforms.kubernetes.own import Own
+from chaos.platforms.kubernetes.own import RunClient
 from chaos.platforms.kubernetes.pods import Pods
 from chaos.platforms.kubernetes.resources import EVENT, POD
 from tests.unit.platforms.kubernetes.playback import Line, playing
@@ -95,7 +95,7 @@ class Followed:
 def following(directory: Path, pods: list[Line], events: list[Line] | None = None) -> Iterator[Followed]:
     watches = {PODS: [pods], EVENTS: [events or []]}
     with playing([LISTED, NO_EVENTS], watches) as played:
-        made = Pods(Own(api_of(played), "train", "run-recorded"), directory, "job", SYSTEM_CLOCK)
+        made = Pods(RunClient(api_of(played), "train", "run-recorded"), directory, "job", SYSTEM_CLOCK)
         try:
             yield Followed(made, directory)
         finally:

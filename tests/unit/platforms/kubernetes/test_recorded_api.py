@@ -10,7 +10,7 @@ import pytest
 from chaos.platforms.kubernetes.client.api import Api, ApiError
 from chaos.platforms.kubernetes.client.watching import Change, Gap, watch
 from chaos.platforms.kubernetes.facts import FaultConfigMapFacts, PodFacts, PodGroupFacts
-from chaos.platforms.kubernetes.own import NotOurs, Own
+from chaos.platforms.kubernetes.own import NotOurs, RunClient
 from chaos.platforms.kubernetes.resources import POD
 from tests.unit.platforms.kubernetes.playback import Playback, playing, recording
 
@@ -34,25 +34,25 @@ def api_of(playback: Playback) -> Api:
 def test_a_pod_s_life_is_read_as_it_was_recorded() -> None:
     pod: dict[str, Any] = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "worker"}}
     with playing(LIFE["exchanges"], []) as played:
-        own = Own(api_of(played), "train", "run-recorded")
-        first = own.create(pod)
+        run_client = RunClient(api_of(played), "train", "run-recorded")
+        first = run_client.create(pod)
         with pytest.raises(ApiError, match="already exists") as refused:
-            own.create(pod)
+            run_client.create(pod)
         assert refused.value.status == 409
-        assert [one.uid for one in own.list(POD)] == [first.uid]
-        assert own.delete(first, grace_seconds=0)
-        assert own.find(POD, "worker") is None
-        second = own.create(pod)
+        assert [one.uid for one in run_client.list(POD)] == [first.uid]
+        assert run_client.delete(first, grace_seconds=0)
+        assert run_client.find(POD, "worker") is None
+        second = run_client.create(pod)
         assert second.uid != first.uid
-        assert not own.delete(first, grace_seconds=0), "another pod has the name now"
-        assert [one.uid for one in own.list(POD)] == [second.uid]
+        assert not run_client.delete(first, grace_seconds=0), "another pod has the name now"
+        assert [one.uid for one in run_client.list(POD)] == [second.uid]
         selectors = {query["labelSelector"] for method, path, query in played.asked if method == "get" and path == PODS}
         assert selectors == {RUN}
 
 
 def test_an_answer_that_is_another_run_s_is_refused() -> None:
     with playing(LIFE["exchanges"][2:3], []) as played, pytest.raises(NotOurs, match="does not carry this run's label"):
-        list(Own(api_of(played), "train", "another-run").list(POD))
+        list(RunClient(api_of(played), "train", "another-run").list(POD))
 
 
 def test_a_server_that_is_not_there_is_an_error_without_a_status() -> None:
@@ -85,7 +85,7 @@ def test_a_watch_goes_on_where_a_broken_connection_left_it() -> None:
     changed, deleted, added = LIFE["watch"]
     told, asked = followed([LISTED], [[changed, None], [deleted, added]], 4)
     assert [one.kind for one in told] == ["ADDED", "MODIFIED", "DELETED", "ADDED"]
-    assert [one.found for one in told] == [True, False, False, False]
+    assert [change.listed for change in told] == [True, False, False, False]
     versions = [query["resourceVersion"] for _, _, query in asked if "watch" in query]
     assert versions == [LISTED["body"]["metadata"]["resourceVersion"], changed["object"]["metadata"]["resourceVersion"]]
 
@@ -98,7 +98,7 @@ def test_a_version_that_the_server_has_forgotten_is_told_as_a_gap_and_all_is_lis
     told, _ = followed([LISTED, LISTED_LATER], [[too_old]], 4)
     assert isinstance(told[1], Gap)
     assert [change.kind for change in told if isinstance(change, Change)] == ["ADDED", "DELETED", "ADDED"]
-    assert all(change.found for change in told if isinstance(change, Change))
+    assert all(change.listed for change in told if isinstance(change, Change))
 
 
 def test_a_watch_that_is_not_allowed_ends() -> None:
@@ -162,7 +162,7 @@ def test_a_pod_whose_number_is_told_later_takes_its_place_then() -> None:
 
 def test_the_recorded_replacement_is_a_rescheduling() -> None:
     facts = PodFacts()
-    changes = [Change("ADDED", LISTED["body"]["items"][0] | {"apiVersion": "v1", "kind": "Pod"}, found=True)]
+    changes = [Change("ADDED", LISTED["body"]["items"][0] | {"apiVersion": "v1", "kind": "Pod"}, listed=True)]
     changes += [Change(one["type"], one["object"]) for one in LIFE["watch"]]
     names = [name for change in changes for name, _ in facts.take(change)]
     assert names[-3:] == ["pod.gone", "pod.state", "pod.rescheduled"]

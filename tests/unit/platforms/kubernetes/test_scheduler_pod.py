@@ -22,13 +22,13 @@ from tests.unit.platforms.kubernetes.standin_api import SETTINGS, Cluster
 def pods_of(workload: str, nodes: int, *, scheduler_npus: int = 0) -> list[dict[str, Any]]:
     """The pods that Ascend Operator, or Volcano, makes of a scenario's job, in the order in which they come."""
     cluster = Cluster()
-    own = cluster.own()
+    run_client = cluster.run_client()
     settings = Kubernetes.model_validate({**SETTINGS, "workload": workload, "npus": 2})
-    (job,) = manifests(settings, Job(steps=1), nodes, Named(own.run, "train"))
+    (job,) = manifests(settings, Job(steps=1), nodes, Named(run_client.run, "train"))
     if scheduler_npus:
         (container,) = job["spec"]["replicaSpecs"]["Scheduler"]["template"]["spec"]["containers"]
         container["resources"] = {part: {"huawei.com/Ascend910": scheduler_npus} for part in ("limits", "requests")}
-    own.create(job)
+    run_client.create(job)
     Operator(cast("Api", cluster), "train").look()
     made = cluster.request("get", POD.path("train"))["items"]
     return sorted(made, key=lambda one: int(one["metadata"]["resourceVersion"]))

@@ -26,7 +26,7 @@ from chaos.machine.linux.net.ifb_delay import too_old
 from chaos.machine.linux.net.netfilter import Rule
 from chaos.machine.linux.net.ports import Ports
 from chaos.platforms.network.impairment import Impairment
-from chaos.platforms.network.links import DISCARD, Parted
+from chaos.platforms.network.links import DISCARD, CutEffects
 from chaos.platforms.ssh.host_network import HostNetwork
 from tests.kit.namespace_hosts import NETWORK, HostInNamespace, two_hosts
 
@@ -119,11 +119,11 @@ def test_nothing_is_cut_but_what_goes_between_the_data_addresses(
 def test_it_is_shown_by_what_has_vanished_and_not_by_the_rules_alone(
     hosts: list[HostInNamespace], node_network: HostNetwork
 ) -> None:
-    def parted() -> Parted:
-        return node_network.parted("fault", [OUT], [0], [1])
+    def parted() -> CutEffects:
+        return node_network.cut_effects("fault", [OUT], [0], [1])
 
     node_network.cut("fault", [OUT])
-    looks: list[Parted] = []
+    looks: list[CutEffects] = []
 
     def lost() -> bool:
         looks.append(parted())

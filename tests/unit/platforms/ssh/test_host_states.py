@@ -101,7 +101,7 @@ def case(tmp_path: Path, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> Itera
     site = Site(
         "token", 1, tmp_path, tmp_path, (), (tmp_path,), Ssh(inventory="hosts.yaml"), Ledger(tmp_path / "undo.jsonl"),
         Path("/usr/bin/python3"), cast("Visitors", None), clock,
-        tell=lambda event, **fields: told.append((event, fields)),
+        record_event=lambda event, **fields: told.append((event, fields)),
     )  # fmt: skip
     node = SshNode(0, HOST, site, {})
     node.ready()

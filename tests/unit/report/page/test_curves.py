@@ -18,15 +18,15 @@ def test_a_good_run_lies_on_its_fault_free_run(run: GoodRun, page: PageOf) -> No
 
 
 def test_the_first_step_that_differs_is_marked(run: GoodRun, page: PageOf) -> None:
-    event = run.one("digest", attempt="resume", rank=0, step=8)
+    event = run.only("digest", attempt="resume", rank=0, step=8)
     event["loss"] = float_hex_next(event["loss"])
     difference = page(run).curves.first_difference
     assert difference is not None and (difference.step, difference.curve) == (8, "loss")
 
 
 def test_a_loss_that_is_not_finite_stays_and_what_is_no_number_leaves_a_gap(run: GoodRun, page: PageOf) -> None:
-    run.one("digest", attempt="resume", rank=0, step=8)["loss"] = "nan"
-    run.one("digest", attempt="resume", rank=0, step=9)["loss"] = ["0x1p+1"]
+    run.only("digest", attempt="resume", rank=0, step=8)["loss"] = "nan"
+    run.only("digest", attempt="resume", rank=0, step=9)["loss"] = ["0x1p+1"]
     curves = page(run).curves
     losses = dict(zip(curves.steps, curves.run.loss, strict=True))
     assert [step for step, loss in losses.items() if loss is None] == [9]

@@ -77,7 +77,7 @@ def test_the_last_step_is_the_plans(run: GoodRun, page: PageOf) -> None:
 
 @pytest.mark.parametrize("step", [True, "5", 2.5, None, 10**400])
 def test_a_step_that_is_no_number_is_no_step(run: GoodRun, page: PageOf, step: object) -> None:
-    run.one("step.end", rank=0, step=3)["step"] = step
+    run.only("step.end", rank=0, step=3)["step"] = step
     page(run)
 
 
