@@ -99,7 +99,7 @@ class NetworkRequests(ConnectionRequests):
                 add(table, more)
         self._laid.add(table)
 
-    def laid(self, fault: str | None) -> list[dict[str, Any]]:
+    def list_rules(self, fault: str | None) -> list[dict[str, Any]]:
         """Return the rules of a fault as the kernel lists them, with its counters.
 
         Without a fault those of the whole run.
@@ -126,7 +126,8 @@ class NetworkRequests(ConnectionRequests):
         """Return a fault's effects here: connections with these addresses, echoes to them, and afterwards the rules."""
         count_of_connections = connections("self", addresses)
         echoes = self.echo(addresses, count, 0.0, wait)
-        return {"connections": count_of_connections, "echoes": echoes, "own": self.laid(fault), "all": self.laid(None)}
+        own, of_run = self.list_rules(fault), self.list_rules(None)
+        return {"connections": count_of_connections, "echoes": echoes, "own": own, "all": of_run}
 
     def look_at_port(self, own: str, port: int, others: list[str]) -> int:
         """Return the number of connections that others have with a TCP port of this node."""

@@ -45,7 +45,7 @@ class NetworkCalls(Asking):
 
     def list_rules(self, fault: str | None = None) -> list[RuleCounter]:
         """Return the rules of a fault there, or of the whole run, with the kernel's counters."""
-        return self._ask(list_of(rule_counter), "laid", fault=fault)
+        return self._ask(list_of(rule_counter), "list_rules", fault=fault)
 
     def lift(self, fault: str | None = None) -> int:
         """Remove the rules of a fault there, or of the whole run; return their number."""

@@ -51,7 +51,7 @@ CALLS: dict[str, Callable[[HelperClient], Any]] = {
     "leftovers": lambda helper: helper.leftovers(["/x"]),
     "standing": lambda helper: helper.standing("/x"),
     "clock_offset": lambda helper: helper.clock_offset(SYSTEM_CLOCK),
-    "laid": lambda helper: helper.list_rules(),
+    "list_rules": lambda helper: helper.list_rules(),
     "lift": lambda helper: helper.lift(),
     "look": lambda helper: helper.look("f", ["10.0.0.1"], count=1, wait=0.1),
     "echo": lambda helper: helper.echo(["10.0.0.1"], count=1, interval=0.1, wait=0.1),

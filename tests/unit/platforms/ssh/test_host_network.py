@@ -247,11 +247,11 @@ def test_both_ends_of_a_connection_of_the_run_are_told_and_that_of_anybody_else_
 
 IN_A_NAMESPACE = """
 import socket
-from chaos.machine.linux.net.netfilter import DEVICE, Rule, listed, remove, turn_over
+from chaos.machine.linux.net.netfilter import DEVICE, Rule, list_rules, remove, turn_over
 turn_over("chaos_test", "eth0", socket.if_nametoindex("held"), [Rule({source!r}, {target!r})])
 print("laid", flush=True)
 input()
-(one,) = listed("chaos_test", DEVICE)
+(one,) = list_rules("chaos_test", DEVICE)
 print(one.came[0], remove("chaos_test"), remove("chaos_test", DEVICE))
 """
 
