@@ -11,10 +11,12 @@ import sys
 from fnmatch import fnmatch
 from html.parser import HTMLParser
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
+from chaos.report.html import document
 from chaos.report.page import render
 from tests.kit import page_data
 
@@ -108,18 +110,26 @@ def test_many_consequences_stand_behind_one_line() -> None:
     assert "37 more statements failed or are unknown" in render.render(data)
 
 
-def test_every_asset_is_in_the_page_and_in_the_package() -> None:
-    assets = {path.relative_to(render.HERE / "assets").as_posix() for path in (render.HERE / "assets").rglob("*.*")}
-    assert assets == {*render.LIBRARY, *render.SCRIPTS, *render.STYLES}
-    package = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
-    files = [path.relative_to(render.HERE) for path in render.HERE.rglob("*") if path.is_file()]
+@pytest.mark.parametrize(
+    ("package", "own"),
+    [
+        (document, {*document.LIBRARY, *document.SCRIPTS, *document.STYLES}),
+        (render, {*render.SCRIPTS, *render.STYLES}),
+    ],
+)
+def test_every_asset_is_in_the_page_and_in_the_package(package: ModuleType, own: set[str]) -> None:
+    here = Path(str(package.__file__)).parent
+    assert {path.relative_to(here / "assets").as_posix() for path in (here / "assets").rglob("*.*")} == own
+    listed = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
+    files = [path.relative_to(here) for path in here.rglob("*") if path.is_file()]
     data = [path for path in files if path.suffix not in (".py", ".pyc")]
-    patterns = package["chaos.report.page"]
+    patterns = listed[package.__package__]
     assert [path for path in data if not any(fnmatch(path.as_posix(), pattern) for pattern in patterns)] == []
 
 
 def test_the_plotting_library_keeps_its_licence() -> None:
-    assert "Copyright (c) 2022 Leon Sorokin" in (render.HERE / "assets" / "uplot" / "LICENSE").read_text()
+    licence = document.HERE / "assets" / "uplot" / "LICENSE"
+    assert "Copyright (c) 2022 Leon Sorokin" in licence.read_text()
     assert "leeoniya/uPlot" in render.render(page_data.passing())
 
 

@@ -19,13 +19,7 @@ function curvePlots(curves, parent) {
     if (!curves.run[key].some((value) => value !== null)) continue;
     plots.push(new CurvePlot(curves, key, name, grid));
   }
-  new ResizeObserver(() => plots.forEach((plot) => plot.resize())).observe(grid);
-  theme.listeners.push(() => {
-    for (const plot of plots) {
-      plot.resize();
-      plot.redraw();
-    }
-  });
+  keepDrawn(plots, grid);
 }
 
 function curveNotes(curves) {
@@ -52,26 +46,19 @@ function gapsOf(steps, values) {
   return steps.filter((_, index) => typeof values[index] === "string");
 }
 
-class CurvePlot {
+class CurvePlot extends KeyedPlot {
   constructor(curves, key, name, parent) {
+    super(curves.steps, `${name} by step`);
     this.steps = curves.steps;
-    this.name = name;
     this.run = plottable(curves.run[key]);
     this.other = curves.baseline ? plottable(curves.baseline[key]) : null;
     this.difference = this.other && this.run.map((value, i) => (value === null || this.other[i] === null ? null : value - this.other[i]));
-    this.root = element("figure", "plot");
-    this.root.tabIndex = 0;
-    this.root.setAttribute("role", "application");
-    this.root.setAttribute("aria-label", `${name} by step. Left and right choose a step, + and − zoom, 0 shows all.`);
-    this.readout = element("output");
-    this.title = append(element("figcaption"), element("b", "", name), this.readout);
-    append(this.root, this.title);
+    this.title(name);
     const strange = gapsOf(curves.steps, curves.run[key]);
     if (strange.length) this.root.appendChild(element("p", "fail", `✗ no finite number at ${count(strange.length, "step")}, first at step ${strange[0]}`));
     parent.appendChild(this.root);
     this.plots = [this.main(curves, key)];
     if (this.difference) this.addDifference(curves);
-    this.root.addEventListener("keydown", (event) => this.key(event));
     this.read(null);
   }
 
@@ -99,7 +86,7 @@ class CurvePlot {
   }
 
   options(series, height, draw) {
-    const axis = { stroke: () => theme.colour("dim"), grid: { stroke: () => theme.colour("line-weak"), width: 1 }, ticks: { show: false }, font: "10px system-ui, sans-serif" };
+    const axis = plotAxis();
     const whole = (_, values) => values.map((value) => (Number.isInteger(value) ? `${value}` : ""));
     return {
       width: Math.max(200, this.root.clientWidth || 380),
@@ -122,57 +109,4 @@ class CurvePlot {
     if (this.other) parts.push(`fault-free ${precise(this.other[index])}`);
     this.readout.textContent = parts.join(" · ");
   }
-
-  key(event) {
-    const [plot] = this.plots;
-    const { min, max } = plot.scales.x;
-    const zoom = (factor) => {
-      const at = plot.cursor.idx === null || plot.cursor.idx === undefined ? (min + max) / 2 : this.steps[plot.cursor.idx];
-      this.range(at - (at - min) * factor, at + (max - at) * factor);
-    };
-    const acts = {
-      ArrowLeft: () => this.choose(-1),
-      ArrowRight: () => this.choose(1),
-      "+": () => zoom(0.6),
-      "=": () => zoom(0.6),
-      "-": () => zoom(1 / 0.6),
-      0: () => this.range(this.steps[0], this.steps[this.steps.length - 1]),
-    };
-    if (!acts[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    acts[event.key]();
-  }
-
-  choose(by) {
-    const [plot] = this.plots;
-    const index = Math.min(this.steps.length - 1, Math.max(0, (plot.cursor.idx ?? -1) + by));
-    const left = plot.valToPos(this.steps[index], "x");
-    for (const each of this.plots) each.setCursor({ left, top: 10 });
-    this.read(index);
-  }
-
-  range(min, max) {
-    const first = Math.max(this.steps[0], min);
-    const last = Math.min(this.steps[this.steps.length - 1], max);
-    if (last - first < 1) return;
-    for (const plot of this.plots) plot.setScale("x", { min: first, max: last });
-  }
-
-  resize() {
-    for (const plot of this.plots) plot.setSize({ width: Math.max(200, this.root.clientWidth), height: plot.height });
-  }
-
-  redraw() {
-    for (const plot of this.plots) plot.redraw(false, true);
-  }
-}
-
-function precise(value) {
-  return value === null ? "–" : `${Number(value.toPrecision(8))}`;
-}
-
-function short(value) {
-  if (value === null) return "";
-  const size = Math.abs(value);
-  return size !== 0 && (size < 1e-3 || size >= 1e5) ? value.toExponential(0) : `${Number(value.toPrecision(4))}`;
 }
