@@ -1,4 +1,4 @@
-"""Shared by all tests. The scenarios are collected by the installed plugin (chaos/pytest_plugin.py), not from here."""
+"""Shared by all tests. The scenarios are collected by the installed plugin (chaos/pytest_plugin/), not from here."""
 
 import signal
 import sys

@@ -154,7 +154,7 @@ def test_the_example_of_a_nightly_job_only_calls_what_there_is(place: Path) -> N
         parse(words, page.name, place)
     assert all(step["if"] == "always()" for step in steps[steps.index(heal_of(steps)) :])
     options = {word.split("=")[0] for text in scripts for word in text.split() if word.startswith("--")}
-    told = (ROOT / "chaos" / "pytest_plugin.py").read_text()
+    told = (ROOT / "chaos" / "pytest_plugin" / "options.py").read_text()
     assert all(option in told for option in options if option.startswith("--chaos"))
 
 

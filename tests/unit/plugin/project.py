@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-import chaos.pytest_plugin
+import chaos.pytest_plugin.needs
 import chaos.run.prepare.prepare
 from chaos.scenario.names import KnownNames
 
@@ -26,12 +26,12 @@ faults:
 
 # Any kinds are taken, and the machine is said to have everything: this is about the plugin, not about the registries.
 CONFTEST = """\
-import chaos.pytest_plugin
+import chaos.pytest_plugin.needs
 import chaos.run.prepare.prepare
 from chaos.scenario.names import KnownNames
 
 chaos.run.prepare.prepare.known_names = KnownNames
-chaos.pytest_plugin.lacking = lambda scenario, reports: {lacking!r}
+chaos.pytest_plugin.needs.unmet_needs = lambda scenario, reports: {lacking!r}
 """
 
 FAKE = """\
@@ -102,7 +102,7 @@ class Project:
         """Make the machine lack something."""
         self.pytester.makeconftest(CONFTEST.format(lacking=what))
         self._patches.setattr(chaos.run.prepare.prepare, "known_names", KnownNames)
-        self._patches.setattr(chaos.pytest_plugin, "lacking", lambda scenario, reports: what)
+        self._patches.setattr(chaos.pytest_plugin.needs, "unmet_needs", lambda scenario, reports: what)
 
     def scenario(self, name: str = "kill-rank", head: str = "", victim: str = "1") -> None:
         """Write scenarios/<name>.yaml."""

@@ -1,0 +1,21 @@
+"""The needs of a scenario that this machine does not meet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from chaos.scenario.models.scenario import Scenario
+
+
+def unmet_needs(scenario: Scenario, reports: Path) -> list[str]:
+    """Return the needs of a scenario that this machine does not meet: a sentence for each."""
+    from chaos.doctor import Machine, probe
+    from chaos.run.prepare.needs import needs_of_scenario
+    from chaos.run.prepare.registered import look_up_names
+
+    names = look_up_names(scenario)
+    machine = Machine(reports=reports, settings=names.named.settings_in(scenario))
+    probes = probe(needs_of_scenario(scenario, names), machine)
+    return [f"{candidate.need}: {candidate.seen}; {candidate.advice}" for candidate in probes if not candidate.ok]
