@@ -36,6 +36,9 @@ _NEWS_SECONDS = 30.0
 MINDFORMERS = "mindformers==2.1.0"
 """Installed without its wheel's requirements, which would replace MindSpore; the extra of its name adds the rest."""
 
+COMPANIONS = frozenset({"mindformers"})
+"""The extra with what MindFormers imports."""
+
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 """Programs that the tests of the report pages can drive; any of them will do."""
 
@@ -117,9 +120,11 @@ def _extras(stamp: dict[str, object]) -> list[str]:
     return extras if isinstance(extras, list) else []
 
 
-def prepare(root: Path, extras: set[str]) -> Path:
+def prepare(root: Path, extras: set[str], optional: frozenset[str] = frozenset(), *, compiled: bool = True) -> Path:
     """Make ``.venv`` in ``root`` ready, with these extras at least, and return its directory of programs.
 
+    ``optional`` extras come along where pip has to run at all, and are left out where they cannot be had. Without
+    ``compiled`` modules are compiled by the first process that imports them, and most are never imported.
     Safe when two run at once: the second waits for the first. An interrupted installation is made again. Raises
     SetupFailed.
     """
@@ -131,7 +136,7 @@ def prepare(root: Path, extras: set[str]) -> Path:
         except BlockingIOError:
             say("another bootstrap is at work here; waiting for it")
             fcntl.flock(lock, fcntl.LOCK_EX)
-        _install_if_needed(root, venv, extras)
+        _install_if_needed(root, venv, extras, optional, compiled=compiled)
     return venv / "bin"
 
 
@@ -148,9 +153,12 @@ def add_mindformers(root: Path) -> bool:
         if read_stamp(stamp_path) == stamp:
             return True
         stamp_path.unlink(missing_ok=True)
-        extras = sorted({"mindformers", *_extras(read_stamp(venv / "bootstrap.stamp"))})
+        installed = set(_extras(read_stamp(venv / "bootstrap.stamp")))
         cut_off.touch()
-        status = _pip_install(root, venv, extras) or _pip_install(root, venv, [], ["--no-deps", MINDFORMERS])
+        status = 0
+        if not installed >= COMPANIONS:
+            status = _pip_install(root, venv, sorted(installed | COMPANIONS))
+        status = status or _pip_install(root, venv, [], ["--no-deps", MINDFORMERS])
         if status < 0:  # killed: the environment is made anew by the next call
             raise SetupFailed(
                 f"pip ended with status {status} while it installed {MINDFORMERS}; run the command again."
@@ -196,7 +204,7 @@ def _apt_get(*arguments: str) -> str:
     return f"apt-get {arguments[0]} ended with status {ended.returncode}" + (f" ({last})" if last else "")
 
 
-def _install_if_needed(root: Path, venv: Path, extras: set[str]) -> None:
+def _install_if_needed(root: Path, venv: Path, extras: set[str], optional: frozenset[str], *, compiled: bool) -> None:
     stamp_path, cut_off = venv / "bootstrap.stamp", venv / "bootstrap.installing"
     stamp = read_stamp(stamp_path)
     version = ".".join(map(str, sys.version_info[:3]))
@@ -209,7 +217,12 @@ def _install_if_needed(root: Path, venv: Path, extras: set[str]) -> None:
         _make_venv(venv)
     # pip takes a package whose copying was cut off for an installed one, so this file marks the time of copying.
     cut_off.touch()
-    status = _pip_install(root, venv, [str(extra) for extra in _extras(required)])
+    more = optional.difference(_extras(required))
+    status = _pip_install(root, venv, sorted(more.union(_extras(required))), compiled=compiled)
+    if status == 0:
+        required["extras"] = sorted(more.union(_extras(required)))
+    elif status > 0 and more:
+        status = _pip_install(root, venv, _extras(required), compiled=compiled)
     if status >= 0:
         cut_off.unlink()
     if status != 0:
@@ -251,7 +264,9 @@ def _make_venv(venv: Path) -> None:
         raise SetupFailed(f"making {venv} failed: {error}") from error
 
 
-def _pip_install(root: Path, venv: Path, extras: list[str], package: list[str] | None = None) -> int:
+def _pip_install(
+    root: Path, venv: Path, extras: list[str], package: list[str] | None = None, *, compiled: bool = True
+) -> int:
     """Install chaos with these extras, or a package with pip's own arguments for it. Return pip's exit status."""
     target = f"{root}[{','.join(extras)}]" if extras else str(root)
     say(
@@ -260,6 +275,8 @@ def _pip_install(root: Path, venv: Path, extras: list[str], package: list[str] |
         else f"installing chaos with {', '.join(extras) or 'no extras'}; the first time this takes some minutes"
     )
     command = [str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    if not compiled:
+        command.append("--no-compile")
     started = time.monotonic()
     requirements = package or ["--editable", target]
     pip = subprocess.Popen([*command, "--progress-bar", "off", *requirements], stdin=subprocess.DEVNULL)
@@ -371,7 +388,9 @@ def main(arguments: list[str]) -> int:
         return USAGE
     started = time.monotonic()
     try:
-        programs = prepare(ROOT, {"mindspore", "test"} if arguments[0] in TESTS else {"mindspore"})
+        extras = {"mindspore", "test"} if arguments[0] in TESTS else {"mindspore"}
+        optional = COMPANIONS if arguments[0] == "test" else frozenset()
+        programs = prepare(ROOT, extras, optional, compiled=arguments[0] not in TESTS)
         if arguments[0] == "test":
             add_mindformers(ROOT)
             add_browser()

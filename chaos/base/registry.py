@@ -9,6 +9,7 @@ asked for. Kinds of faults, their proofs, effects, undo actions and plan rules c
 from __future__ import annotations
 
 import difflib
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -21,6 +22,10 @@ from chaos.base.families import FAMILIES, BrokenFamily, Member, is_filled_by_fam
 
 DISTRIBUTION = "chaos-ascend"
 REINSTALL = "run `pip install -e .` in the repository (or install the package again) and try once more"
+
+
+_NAME = re.compile(r"\A(?:\S.*\n)*?Name: *(\S+) *$", re.MULTILINE)
+"""The name among the headers of a package's metadata; an empty line ends them."""
 
 
 class RegistryError(Exception):
@@ -75,12 +80,22 @@ def _with_points(distributions: Iterable[Distribution]) -> list[Pointed]:
 
 @cache
 def _name_of(distribution: Distribution) -> str:
-    """Return the distribution's name. Its metadata is parsed once, and not again for each of its entry points."""
-    return _plain(distribution.metadata["Name"])
+    """Return the distribution's name.
+
+    A look at the text is faster than a parser, which reads a whole README for it, and nearly every name is found so.
+    """
+    named = _NAME.search(_metadata(distribution) or "")
+    return _plain(named[1] if named else distribution.metadata["Name"])
 
 
 def _is_installed_by_pip(distribution: Distribution) -> bool:
-    return distribution.read_text("METADATA") is not None
+    return _metadata(distribution) is not None
+
+
+@cache
+def _metadata(distribution: Distribution) -> str | None:
+    """Return what pip has written about an installed distribution; None for one that it has not installed."""
+    return distribution.read_text("METADATA")
 
 
 def _plain(name: str) -> str:

@@ -24,6 +24,8 @@ class Setup:
         self.done: list[str] = []
         self.status: int | BaseException = 0
         self.missing = False
+        self.not_to_be_had = ""
+        self.compiled: list[bool] = []
         (root / "pyproject.toml").write_text("[project]\n")
         monkeypatch.setattr(bootstrap, "_make_venv", self._make)
         monkeypatch.setattr(bootstrap, "_has_pip", lambda venv: (venv / "made").exists())
@@ -34,8 +36,13 @@ class Setup:
         (venv / "made").touch()
         (venv / "bootstrap.installing").unlink(missing_ok=True)
 
-    def _install(self, root: Path, venv: Path, extras: list[str], package: list[str] | None = None) -> int:
+    def _install(
+        self, root: Path, venv: Path, extras: list[str], package: list[str] | None = None, *, compiled: bool = True
+    ) -> int:
         self.done.append(" ".join(package) if package else ",".join(extras))
+        self.compiled.append(compiled)
+        if self.not_to_be_had in extras:
+            return 1
         if package and self.missing:
             return 1
         if isinstance(self.status, BaseException):
@@ -136,6 +143,22 @@ def test_mindformers_is_added_without_what_its_wheel_asks_for_once(setup: Setup)
     setup.prepare("mindspore", "test")
     assert bootstrap.add_mindformers(setup.root)
     assert setup.done[-1] == NO_DEPS
+
+
+def test_what_mindformers_imports_comes_along_with_the_first_installation(setup: Setup) -> None:
+    bootstrap.prepare(setup.root, {"mindspore", "test"}, bootstrap.COMPANIONS, compiled=False)
+    assert bootstrap.add_mindformers(setup.root)
+    assert setup.done == ["venv", "mindformers,mindspore,test", NO_DEPS]
+    assert setup.compiled == [False, True]
+    assert setup.prepare("mindspore") == []
+
+
+def test_where_it_cannot_be_had_the_rest_is_installed_without_it(setup: Setup) -> None:
+    setup.not_to_be_had = "mindformers"
+    bootstrap.prepare(setup.root, {"mindspore", "test"}, bootstrap.COMPANIONS)
+    assert setup.done == ["venv", "mindformers,mindspore,test", "mindspore,test"]
+    assert not bootstrap.add_mindformers(setup.root)
+    assert setup.prepare("mindspore", "test") == []
 
 
 @pytest.mark.parametrize("where", ["the package", "its companions"])
@@ -319,8 +342,9 @@ def test_quick_needs_what_the_tests_need_but_mindformers_and_a_browser(
     added: list[Path] = []
     ran: list[list[tuple[str, list[str]]]] = []
 
-    def prepare(root: Path, wanted: set[str]) -> Path:
-        extras.append(wanted)
+    def prepare(root: Path, needed: set[str], optional: frozenset[str], *, compiled: bool) -> Path:
+        extras.append(needed | optional)
+        assert not compiled
         return tmp_path
 
     def run_tests(root: Path, programs: Path, phases: list[tuple[str, list[str]]], setup: float) -> int:
@@ -332,7 +356,7 @@ def test_quick_needs_what_the_tests_need_but_mindformers_and_a_browser(
     monkeypatch.setattr(bootstrap, "add_browser", lambda: added.append(tmp_path))
     monkeypatch.setattr(bootstrap, "run_tests", run_tests)
     assert bootstrap.main([command]) == 1
-    assert extras == [{"mindspore", "test"}]
+    assert extras == [{"mindspore", "test", "mindformers"} if installed else {"mindspore", "test"}]
     assert added == ([bootstrap.ROOT, tmp_path] if installed else [])
     assert ran == [bootstrap.PHASES if command == "test" else bootstrap.quick_phases([])]
 
