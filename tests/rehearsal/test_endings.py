@@ -145,7 +145,7 @@ def test_the_deadline_of_one_wait_ends_the_run_and_helpers_of_ranks_too(chaos: C
 
 
 def test_a_defect_of_the_harness_is_an_error_of_its_own(chaos: Chaos) -> None:
-    harness = chaos.start_run(DEADLINES, patch=FAIL_AT_STEP_3)
+    harness = chaos.start_run(DEADLINES, "--set", "job=plain", patch=FAIL_AT_STEP_3)
     run, done = harness.run("deadlines"), harness.end()
     assert done.code == 3
     assert "the harness itself failed" in done.errors and "ZeroDivisionError: a defect of the harness" in done.errors

@@ -30,7 +30,7 @@ ANOTHER_RANK = "job.signal(rank(job, 3), signal.SIGKILL)"
 
 @pytest.mark.parametrize("act", [pytest.param(NOTHING, marks=pytest.mark.nightly), WEAKER_SIGNAL])
 def test_a_rank_that_is_not_hit_is_let_go_and_the_job_ends_by_itself(chaos: Chaos, act: str) -> None:
-    done = chaos.run(DEADLINES, "--set", "land=2s", patch=PATCH.format(act=act))
+    done = chaos.run(DEADLINES, "--set", "job=plain", "--set", "land=2s", patch=PATCH.format(act=act))
     run, unknown = done.run, checks_of(done.run.result, "unknown")
     assert (done.code, run.result["verdict"]) == (2, "unknown")
     told = said([check for check in unknown if check["name"] == "injection"])

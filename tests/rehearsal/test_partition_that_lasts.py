@@ -43,7 +43,7 @@ def test_ranks_that_come_back_find_no_controller_and_end_by_themselves(fresh: Ch
     assert done.run.left() == []
 
 
-@pytest.mark.parametrize("scenario", [LASTS, HEALS])
+@pytest.mark.parametrize("scenario", [LASTS, pytest.param(HEALS, marks=pytest.mark.nightly)])
 def test_after_a_killed_harness_heal_ends_who_was_cut_off_and_the_network_is_gone(scenario: str, fresh: Chaos) -> None:
     harness = fresh.start_run(f"{scenario}.yaml", "--baseline", "none")
     run = harness.run(scenario)

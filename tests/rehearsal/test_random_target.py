@@ -28,6 +28,6 @@ def test_the_seed_that_is_printed_draws_the_same_ranks_again(fresh: Chaos) -> No
 
 
 def test_other_seeds_draw_other_ranks(fresh: Chaos) -> None:
-    drawn = [ranks(fresh, seed) for seed in range(5)]
+    drawn = [ranks(fresh, seed) for seed in range(3)]
     assert all(len(set(one)) == 2 and set(one) <= set(range(64)) for one in drawn)
     assert len({tuple(one) for one in drawn}) > 1

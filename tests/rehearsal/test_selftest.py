@@ -8,8 +8,8 @@ from chaos.selftest.catalogue import catalogue
 from chaos.selftest.defect import FILES
 from tests.rehearsal.kit import Chaos
 
-EVERYDAY = ("uce", "pods", "host-reboot")
-"""A base that is run, and those that are kept as recorded runs."""
+EVERYDAY = ("uce", "pods")
+"""A base that is run, and one that is kept as a recorded run."""
 
 
 def test_every_defect_of_a_few_bases_is_caught_and_their_runs_are_kept(fresh: Chaos) -> None:
@@ -20,7 +20,7 @@ def test_every_defect_of_a_few_bases_is_caught_and_their_runs_are_kept(fresh: Ch
     assert [row for row in told["rows"] if row["outcome"] != "caught"] == []
     assert done.code == 0, done.errors
     wanted = [defect for defect in catalogue() if defect.layer == FILES and defect.base in EVERYDAY]
-    assert told["caught"] == told["total"] == len(wanted) >= 50
+    assert told["caught"] == told["total"] == len(wanted) >= 40
     # The runs are kept: the second time none is made.
     again = fresh("selftest", "--only", next(one.name for one in wanted if one.base == "uce"), "--json", env=cache)
     assert again.code == 0, again.errors
