@@ -90,7 +90,7 @@ def say(text: str) -> None:
     print(f"[bootstrap] {text}", flush=True)
 
 
-def wanted_stamp(pyproject: bytes, extras: set[str], python: str, place: Path) -> dict[str, object]:
+def required_stamp(pyproject: bytes, extras: set[str], python: str, place: Path) -> dict[str, object]:
     """Return the ingredients of an environment. Another value means that pip has to run again."""
     digest = hashlib.sha256(pyproject).hexdigest()
     return {"pyproject": digest, "extras": sorted(extras), "python": python, "place": str(place)}
@@ -105,14 +105,14 @@ def read_stamp(path: Path) -> dict[str, object]:
     return stamp if isinstance(stamp, dict) else {}
 
 
-def missing_extras(stamp: dict[str, object], wanted: dict[str, object]) -> bool:
+def missing_extras(stamp: dict[str, object], required: dict[str, object]) -> bool:
     """Return whether the installation that ``stamp`` describes lacks a requested extra."""
-    return stamp.get("pyproject") != wanted["pyproject"] or not set(_extras(wanted)) <= set(_extras(stamp))
+    return stamp.get("pyproject") != required["pyproject"] or not set(_extras(required)) <= set(_extras(stamp))
 
 
-def must_be_made_anew(stamp: dict[str, object], wanted: dict[str, object]) -> bool:
+def must_be_made_anew(stamp: dict[str, object], required: dict[str, object]) -> bool:
     """Return whether the environment belongs to another Python or place: its programs contain their own path."""
-    return any(key in stamp and stamp[key] != wanted[key] for key in ("python", "place"))
+    return any(key in stamp and stamp[key] != required[key] for key in ("python", "place"))
 
 
 def _extras(stamp: dict[str, object]) -> list[str]:
@@ -208,7 +208,7 @@ def _install_if_needed(root: Path, venv: Path, extras: set[str], optional: froze
     stamp_path, cut_off = venv / "bootstrap.stamp", venv / "bootstrap.installing"
     stamp = read_stamp(stamp_path)
     version = ".".join(map(str, sys.version_info[:3]))
-    required = wanted_stamp((root / "pyproject.toml").read_bytes(), extras | set(_extras(stamp)), version, venv)
+    required = required_stamp((root / "pyproject.toml").read_bytes(), extras | set(_extras(stamp)), version, venv)
     usable = _has_pip(venv) and not cut_off.exists() and not must_be_made_anew(stamp, required)
     if usable and not missing_extras(stamp, required):
         return

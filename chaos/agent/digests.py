@@ -33,7 +33,7 @@ class Digests:
         self.gradients: Any = None
         self.costs_us: list[float] = []
 
-    def wanted(self, step: int) -> bool:
+    def is_due(self, step: int) -> bool:
         """Return whether this step has a digest."""
         return self._interval > 0 and (step % self._interval == 0 or step in self._steps)
 
@@ -44,7 +44,7 @@ class Digests:
 
     def write(self, step: int, *, outputs: Any, batch: Any, parameters: Iterable[tuple[str, Any]]) -> None:
         """Record the state after the update of ``step``, if this step has a digest."""
-        if not self.wanted(step):
+        if not self.is_due(step):
             self.gradients = None
             return
         began = time.perf_counter_ns()

@@ -11,7 +11,7 @@ from chaos.base.clock import Clock
 from chaos.base.walking import MAX_LEVELS, TooDeep, Unseen, walk
 from chaos.machine.running.directories import FileKey, key_of
 from chaos.machine.running.running import JobProcess
-from chaos.observe.checkpoints.layout import FoundCheckpoint, find_checkpoints
+from chaos.observe.checkpoints.layout import CheckpointFile, find_checkpoints
 
 _SCAN_SECONDS = 5.0
 MAX_FILES = 20_000
@@ -28,7 +28,7 @@ class _Place:
     given_up: bool = False
     reported: bool = False
 
-    def files(self) -> dict[Path, tuple[FileKey, FoundCheckpoint]]:
+    def files(self) -> dict[Path, tuple[FileKey, CheckpointFile]]:
         """Return the finished checkpoints in it, by their paths as the job sees them."""
         checkpoints = {}
         for checkpoint in find_checkpoints(self.reached, unseen=None):
@@ -81,7 +81,7 @@ class WatchedCheckpoints:
             return
         before = frozenset(self._known)
         known: set[FileKey] = set()
-        appeared: dict[FileKey, tuple[Path, FoundCheckpoint]] = {}
+        appeared: dict[FileKey, tuple[Path, CheckpointFile]] = {}
         for place in self._places.values():
             if place.given_up:
                 continue
@@ -109,13 +109,13 @@ class WatchedCheckpoints:
             yield JobEvent("checkpoint", self._clock.wall(), checkpoint.rank, None, about)
 
 
-def _order(entry: tuple[Path, FoundCheckpoint]) -> tuple[int, int, Path]:
+def _order(entry: tuple[Path, CheckpointFile]) -> tuple[int, int, Path]:
     """Order checkpoints by their steps: by name step 100 would come before step 95."""
     path, checkpoint = entry
     return checkpoint.epoch or 0, checkpoint.step_in_epoch or 0, path
 
 
-def _steps(checkpoint: FoundCheckpoint) -> dict[str, int | None]:
+def _steps(checkpoint: CheckpointFile) -> dict[str, int | None]:
     """Return the steps that the path tells; no name holds the one long epoch of a directory ``iteration_N``."""
     iteration = checkpoint.step is not None and checkpoint.directory_step is None
     named = (None, None) if iteration else (checkpoint.epoch, checkpoint.step_in_epoch)

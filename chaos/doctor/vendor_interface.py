@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from chaos.doctor.probes import INTERFACE, OWN_AGENT
 from chaos.doctor.sdk.fit import disagreements
+from chaos.doctor.sdk.needs import needs_of
 from chaos.doctor.sdk.offered import offered_by
-from chaos.doctor.sdk.wanted import wanted_by
 from chaos.machine.probe import Machine, Probe
 
 
@@ -26,7 +26,7 @@ def _fit(need: str, machine: Machine, *, own_agent: bool) -> Probe:
         return Probe(need, True, "only the stand-in is installed")
     versions = [f"{name} {machine.version(name) or 'of unknown version'}" for name in ("mindspore", "mindio_ttp")]
     pair = " and ".join(versions)
-    needs = wanted_by(mindspore)
+    needs = needs_of(mindspore)
     if not needs.uses:
         observation = f"{mindspore} has no call of mindio_ttp that could be compared"
         return Probe(need, False, observation, "repair MindSpore, or run with --sdk standin")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from chaos.base.plain_files import open_plain
 from chaos.base.walking import Unseen, entries_below, walk
 from chaos.history.reader import History
-from chaos.observe.checkpoints.layout import DIGESTED, FoundCheckpoint, find_checkpoints, find_temporary_directories
+from chaos.observe.checkpoints.layout import DIGESTED, CheckpointFile, find_checkpoints, find_temporary_directories
 from chaos.observe.checkpoints.saved_state import SavedState, read_saved_state
 from chaos.observe.logs.device_log import DeviceLogReader
 from chaos.observe.logs.log_event import LogEvent
@@ -87,7 +87,7 @@ class Artifacts:
         return list(texts)
 
     @property
-    def checkpoints(self) -> list[FoundCheckpoint]:
+    def checkpoints(self) -> list[CheckpointFile]:
         """Every checkpoint file that the job left, by its name. Their owners: evidence.checkpoints.owner."""
         return self.search(find_checkpoints)
 

@@ -1,7 +1,7 @@
 """Evidence that may be missing from a good run without a doubt, by base, with the reason.
 
 The evidence that replaces it exists in one kind of recovery and not in another: the end of a launcher proves nothing
-where the launch must fail, and everything where it must go on. So an excuse names its bases. An excuse that a base no
+where the launch must fail, and everything where it must go on. So an allowed gap names its bases. A gap that a base no
 longer needs is reported: a check now reads what no check had to read before, or the run no longer holds it.
 """
 
@@ -13,7 +13,7 @@ from types import MappingProxyType
 OF_BASELINE = "the baseline's "
 """Prefix of the events of the fault-free run."""
 
-Excuses = Mapping[str, Mapping[str, str]]
+AllowedGaps = Mapping[str, Mapping[str, str]]
 """Maps a reason to events, as named by :func:`kind_of`, and these to the bases that pass without them.
 
 Bases are separated by spaces. Events ``of rank R`` are those of that rank alone: the events of the other ranks are
@@ -24,7 +24,7 @@ needed, and the events of this rank never are. All others are of any rank.
 _ALL = "arf exit harmless hcce held host-reboot in-vain live-plain-damage pods rsc slices tre tsp ttp uce"
 """All bases with a fault-free run beside them."""
 
-EXCUSED: Excuses = MappingProxyType(
+ALLOWED_GAPS: AllowedGaps = MappingProxyType(
     {
         "Of a save its end is what counts; a beginning alone is what a broken-off save leaves.": {
             "checkpoint.begin in attempt train": "held host-reboot in-vain live-plain-damage pods rsc slices tre ttp",
@@ -96,29 +96,29 @@ def kind_of(event: str, attempt: str | None, rank: int | None = None, *, baselin
     return f"{OF_BASELINE if baseline else ''}{event}{of_rank}{where}"
 
 
-def excuse_for(base: str, kinds: Collection[str], excuses: Excuses = EXCUSED) -> str:
+def gap_reason(base: str, kinds: Collection[str], allowed: AllowedGaps = ALLOWED_GAPS) -> str:
     """Return why the run of this base may be green without events of these names; empty if it may not."""
-    for reason, named in excuses.items():
-        if any(base in named.get(kind, "").split() for kind in kinds):
+    for reason, kinds_allowed in allowed.items():
+        if any(base in kinds_allowed.get(kind, "").split() for kind in kinds):
             return reason
     return ""
 
 
-def stale_excuses(
-    taken: Collection[tuple[str, str]], needed: Collection[tuple[str, str]], excuses: Excuses = EXCUSED
+def stale_gaps(
+    taken: Collection[tuple[str, str]], needed: Collection[tuple[str, str]], allowed: AllowedGaps = ALLOWED_GAPS
 ) -> tuple[str, ...]:
-    """Return the excuses that were not needed, in words.
+    """Return the allowed gaps that were not needed, in words.
 
     ``taken`` are all pairs of base and kind of event that were taken away, ``needed`` the pairs without which a run was
-    green. An excuse is stale if its events were taken away and were missed; or if all of its bases were swept and
+    green. An allowed gap is stale if its events were taken away and were missed; or if all of its bases were swept and
     none of them holds such events, for an event that is recorded by chance may be in one base and not in another.
     """
     swept = {base for base, _ in taken}
     lines = []
-    for reason, kinds in excuses.items():
+    for reason, kinds in allowed.items():
         for kind, bases in kinds.items():
-            own = {(base, kind) for base in bases.split()}
-            nowhere = own.isdisjoint(taken) and swept.issuperset(bases.split())
-            stale = own if nowhere else own.intersection(taken).difference(needed)
+            gaps = {(base, kind) for base in bases.split()}
+            nowhere = gaps.isdisjoint(taken) and swept.issuperset(bases.split())
+            stale = gaps if nowhere else gaps.intersection(taken).difference(needed)
             lines += [f"base {base}: {kind} ({reason})" for base, _ in sorted(stale)]
     return tuple(lines)

@@ -48,7 +48,7 @@ def scenario_of(name: str) -> Path:
 
 
 class BaseUnusable(Exception):
-    """There is no good run of this scenario to spoil. The text gives the reason."""
+    """There is no good run of this scenario to mutate. The text gives the reason."""
 
 
 class BaseRuns:

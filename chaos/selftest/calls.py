@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chaos.selftest.defect import Spoil
+from chaos.selftest.defect import Mutate
 from chaos.selftest.records import Record, Records, recorded
 
 
@@ -19,8 +19,8 @@ def call(records: Records, after: Record, name: str, **values: Any) -> None:
         after = new
 
 
-def called_again(name: str, rank: int) -> Spoil:
-    """Return a spoil: the handler of a rank was called once more after it had returned."""
+def called_again(name: str, rank: int) -> Mutate:
+    """Return a mutation: the handler of a rank was called once more after it had returned."""
 
     def change(records: Records) -> None:
         enter = records.last("handler.enter", name=name, rank=rank)
@@ -30,13 +30,13 @@ def called_again(name: str, rank: int) -> Spoil:
     return recorded(change)
 
 
-def called(name: str, rank: int, after: str, **values: Any) -> Spoil:
-    """Return a spoil: a handler of a rank was called after another one had returned."""
+def called(name: str, rank: int, after: str, **values: Any) -> Mutate:
+    """Return a mutation: a handler of a rank was called after another one had returned."""
     return recorded(lambda records: call(records, records.last("handler.exit", name=after, rank=rank), name, **values))
 
 
-def never_called(name: str, *ranks: int) -> Spoil:
-    """Return a spoil: a handler of these ranks was not called."""
+def never_called(name: str, *ranks: int) -> Mutate:
+    """Return a mutation: a handler of these ranks was not called."""
 
     def change(records: Records) -> None:
         for rank in ranks:
@@ -46,8 +46,8 @@ def never_called(name: str, *ranks: int) -> Spoil:
     return recorded(change)
 
 
-def started_anew(rank: int) -> Spoil:
-    """Return a spoil: a rank got a needless second process in the first launch, beside its own."""
+def started_anew(rank: int) -> Mutate:
+    """Return a mutation: a rank got a needless second process in the first launch, beside its own."""
 
     def change(records: Records) -> None:
         process = records.first("rank.found", attempt="train", rank=rank)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from chaos.selftest.defect import Spoil, Unspoilt
+from chaos.selftest.defect import Mutate, NothingToMutate
 
 
 @dataclass(frozen=True)
@@ -82,29 +82,29 @@ class CkptFile:
     def _one(self, tag: str) -> Entry:
         entries = [entry for entry in self.entries if entry.tag == tag]
         if len(entries) != 1:
-            raise Unspoilt(f"{self.path.name} holds {len(entries)} tensors {tag}")
+            raise NothingToMutate(f"{self.path.name} holds {len(entries)} tensors {tag}")
         return entries[0]
 
 
-def stored(pattern: str, change: Callable[[CkptFile], object]) -> Spoil:
-    """Return a spoil that changes the checkpoint files matching ``pattern``, below the job's checkpoints.
+def stored(pattern: str, change: Callable[[CkptFile], object]) -> Mutate:
+    """Return a mutation that changes the checkpoint files matching ``pattern``, below the job's checkpoints.
 
-    It raises Unspoilt if there is none, or if nothing changes.
+    It raises NothingToMutate if there is none, or if nothing changes.
     """
 
-    def spoil(run_dir: Path) -> None:
+    def mutate(run_dir: Path) -> None:
         paths = sorted((run_dir / "job" / "checkpoints").glob(pattern))
         if not paths:
-            raise Unspoilt(f"no checkpoint {pattern}")
+            raise NothingToMutate(f"no checkpoint {pattern}")
         for path in paths:
             before = path.read_bytes()
             file = CkptFile(path)
             change(file)
             file.write()
             if path.read_bytes() == before:
-                raise Unspoilt(f"{path.name} is as it was")
+                raise NothingToMutate(f"{path.name} is as it was")
 
-    return spoil
+    return mutate
 
 
 def _entry(value: bytes) -> Entry:

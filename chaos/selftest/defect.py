@@ -15,19 +15,19 @@ Layer = Literal["files", "SDK", "device layer", "job"]
 
 LAYERS: tuple[Layer, ...] = ("files", "SDK", "device layer", "job")
 
-Wanted = Literal["fail", "unknown"]
+ExpectedVerdict = Literal["fail", "unknown"]
 """The verdict that the check must give: a promise was broken, or the evidence for it is gone."""
 
 Outcome = Literal["caught", "wrong reason", "missed", "did not act", "not run"]
 """``did not act``: a defect in the processes of a job has changed nothing, so the checks' statements are chance."""
 
-Spoil = Callable[[Path], None]
-"""Changes the copy of a good run's directory. It raises Unspoilt rather than change nothing."""
+Mutate = Callable[[Path], None]
+"""Changes the copy of a good run's directory. It raises NothingToMutate rather than change nothing."""
 
 FILES: Layer = "files"
 
 
-class Unspoilt(Exception):
+class NothingToMutate(Exception):
     """The run does not hold the subject of the defect's change. The text names what was looked for."""
 
 
@@ -37,7 +37,7 @@ class Defect:
 
     ``name`` is in kebab-case and unique; ``what`` is one sentence for the table. ``base`` names the good scenario in
     chaos/selftest/scenarios/ that is spoilt. ``check`` must have a finding with verdict ``verdict``, and its words, or
-    places, must contain every text of ``reason``. A defect of the layer files has ``spoil``; any other has ``inside``,
+    places, must contain every text of ``reason``. A defect of the layer files has ``mutate``; any other has ``inside``,
     the function ``package.module:function`` that puts it into the processes of the job.
     """
 
@@ -47,15 +47,15 @@ class Defect:
     base: str
     check: str
     reason: tuple[str, ...]
-    verdict: Wanted = "fail"
-    spoil: Spoil | None = None
+    verdict: ExpectedVerdict = "fail"
+    mutate: Mutate | None = None
     inside: str = ""
 
     def __post_init__(self) -> None:
         if not self.reason or not all(self.reason):
             raise ValueError(f"defect {self.name}: without a reason any finding would do")
-        if (self.layer == FILES) != (self.spoil is not None) or (self.layer == FILES) == bool(self.inside):
-            raise ValueError(f"defect {self.name}: layer files has spoil, every other has inside")
+        if (self.layer == FILES) != (self.mutate is not None) or (self.layer == FILES) == bool(self.inside):
+            raise ValueError(f"defect {self.name}: layer files has mutate, every other has inside")
 
 
 @dataclass(frozen=True)
@@ -78,19 +78,19 @@ class Row:
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data, for ``chaos selftest --json``."""
-        one = self.defect
+        defect = self.defect
         return {
-            "name": one.name,
-            "what": one.what,
-            "layer": one.layer,
-            "base": one.base,
-            "check": one.check,
-            "reason": list(one.reason),
-            "wanted": one.verdict,
+            "name": defect.name,
+            "what": defect.what,
+            "layer": defect.layer,
+            "base": defect.base,
+            "check": defect.check,
+            "reason": list(defect.reason),
+            "wanted": defect.verdict,
             "outcome": self.outcome,
             "seconds": round(self.seconds, 3),
             "seen": self.seen,
-            **({} if one.layer == FILES else {"acts": [act.to_json() for act in self.acts]}),
+            **({} if defect.layer == FILES else {"acts": [act.to_json() for act in self.acts]}),
         }
 
 
@@ -102,7 +102,7 @@ def outcome_of(defect: Defect, findings: Sequence[Finding], verdict: Verdict) ->
     if verdict == "pass":
         return "missed", "the run passes"
     for finding in findings:
-        text = said(finding)
+        text = line_of(finding)
         if (
             finding.check == defect.check
             and finding.verdict == defect.verdict
@@ -112,11 +112,11 @@ def outcome_of(defect: Defect, findings: Sequence[Finding], verdict: Verdict) ->
     for expected in (verdict, "fail", "unknown"):
         for finding in findings:
             if finding.verdict == expected:
-                return "wrong reason", f"{finding.check} {finding.verdict}: {said(finding)}"
+                return "wrong reason", f"{finding.check} {finding.verdict}: {line_of(finding)}"
     return "wrong reason", f"the verdict is {verdict}, and no finding says why"
 
 
-def said(finding: Finding) -> str:
+def line_of(finding: Finding) -> str:
     """Return a finding in one line: the expectation, the observation, the place."""
     where = f" ({', '.join(finding.where)})" if finding.where else ""
     return f"{finding.expected} | {finding.seen}{where}"

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from chaos.selftest.base import BaseUnusable
 from chaos.selftest.defect import FILES, Defect, Row
-from chaos.selftest.mutant import judge_spoilt
+from chaos.selftest.mutant import judge_mutant
 
 
 class Watcher(Protocol):
@@ -94,4 +94,4 @@ class Engine:
     def _spoil(self, name: str, base: Path, defects: Sequence[Defect]) -> Iterator[Row]:
         self.on_base(name, base)
         for defect in defects:
-            yield judge_spoilt(defect, base, self.place / "spoilt", self.clock, keep=self.keep)
+            yield judge_mutant(defect, base, self.place / "spoilt", self.clock, keep=self.keep)

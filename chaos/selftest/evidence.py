@@ -24,8 +24,8 @@ from chaos.plan.io import loads
 from chaos.plan.model import Plan
 from chaos.plan.recovery.mechanism import IN_STEP
 from chaos.plan.recovery.registry import Names
-from chaos.selftest.allowed_gaps import EXCUSED, Excuses, excuse_for, kind_of, stale_excuses
-from chaos.selftest.defect import Spoil
+from chaos.selftest.allowed_gaps import ALLOWED_GAPS, AllowedGaps, gap_reason, kind_of, stale_gaps
+from chaos.selftest.defect import Mutate
 from chaos.selftest.files import buried
 from chaos.selftest.records import Records, recorded
 
@@ -40,8 +40,9 @@ Group = tuple[str, str | None, int | None]
 class Removal:
     """Evidence that was taken away from a good run.
 
-    ``green`` names the checks that passed all the same, ``excuse`` why they may: other evidence of the matter exists.
-    ``kind`` is the evidence as an excuse names it, for any rank; empty for files, which nothing excuses.
+    ``green`` names the checks that passed all the same, ``excuse`` the reason why they may: other evidence shows
+    the same.
+    ``kind`` is the evidence as an allowed gap names it, for any rank; empty for files, which no allowed gap covers.
     """
 
     base: str
@@ -72,25 +73,25 @@ class _Watched(History):
         return super().select(event, **match)
 
 
-def sweep(base: str, run_dir: Path, place: Path, excuses: Excuses = EXCUSED) -> Iterator[Removal]:
+def sweep(base: str, run_dir: Path, place: Path, allowed: AllowedGaps = ALLOWED_GAPS) -> Iterator[Removal]:
     """Take away everything that the checks look at in the good run ``run_dir``. Copies are made in ``place``.
 
-    ``base`` is the kind of the run: only its own ``excuses`` hold.
+    ``base`` is the kind of the run: only its own ``allowed`` gaps count.
     """
-    yield from _without_events(base, run_dir, excuses)
+    yield from _without_events(base, run_dir, allowed)
     yield from _without_files(base, run_dir, place)
 
 
-def stale(removals: Collection[Removal], excuses: Excuses = EXCUSED) -> tuple[str, ...]:
-    """Return the excuses, in words, that none of these removals has needed, of the bases that were swept."""
+def stale(removals: Collection[Removal], allowed: AllowedGaps = ALLOWED_GAPS) -> tuple[str, ...]:
+    """Return the allowed gaps of the swept bases, in words, that none of these removals has needed."""
     taken = {(removal.base, name) for removal in removals for name in (removal.kind, removal.evidence)}
     needed = {
         (removal.base, name) for removal in removals if removal.green for name in (removal.kind, removal.evidence)
     }
-    return stale_excuses(taken, needed, excuses)
+    return stale_gaps(taken, needed, allowed)
 
 
-def _without_events(base: str, run_dir: Path, excuses: Excuses) -> Iterator[Removal]:
+def _without_events(base: str, run_dir: Path, allowed: AllowedGaps) -> Iterator[Removal]:
     plan = loads((run_dir / "plan.json").read_bytes())
     own, baseline = read_history(run_dir / "history"), read_history(run_dir / "baseline" / "history")
     watched, watched_baseline = (
@@ -100,17 +101,17 @@ def _without_events(base: str, run_dir: Path, excuses: Excuses) -> Iterator[Remo
     _verdict(plan, watched, artifacts)
     artifacts.baseline = baseline
     for group, left in _groups(own, watched.asked):
-        yield _removal(base, group, _verdict(plan, left, artifacts), excuses)
+        yield _removal(base, group, _verdict(plan, left, artifacts), allowed)
     for group, left in _groups(baseline, watched_baseline.asked):
         artifacts.baseline = left
-        yield _removal(base, group, _verdict(plan, own, artifacts), excuses, baseline=True)
+        yield _removal(base, group, _verdict(plan, own, artifacts), allowed, baseline=True)
 
 
-def _removal(base: str, group: Group, verdict: Verdict, excuses: Excuses, *, baseline: bool = False) -> Removal:
+def _removal(base: str, group: Group, verdict: Verdict, allowed: AllowedGaps, *, baseline: bool = False) -> Removal:
     event, attempt, rank = group
     kind, named = (kind_of(event, attempt, who, baseline=baseline) for who in (None, rank))
     green = ("the run",) if verdict == "pass" else ()
-    return Removal(base, named, green, excuse_for(base, (kind, named), excuses), kind)
+    return Removal(base, named, green, gap_reason(base, (kind, named), allowed), kind)
 
 
 def _goes_on(plan: Plan) -> bool:
@@ -223,10 +224,10 @@ def _without_files(base: str, run_dir: Path, place: Path) -> Iterator[Removal]:
             yield Removal(base, f"the clock of {host} in boot {boot}", passing)
 
 
-def _judged(run_dir: Path, place: Path, spoil: Spoil) -> Sequence[Finding]:
+def _judged(run_dir: Path, place: Path, mutate: Mutate) -> Sequence[Finding]:
     copy = shutil.copytree(run_dir, place / run_dir.name, symlinks=True)
     try:
-        spoil(copy)
+        mutate(copy)
         return judge(copy).findings
     finally:
         shutil.rmtree(copy)

@@ -8,24 +8,24 @@ from collections.abc import Callable
 from pathlib import Path
 
 from chaos.base.walking import MAX_LEVELS
-from chaos.selftest.defect import Spoil, Unspoilt
+from chaos.selftest.defect import Mutate, NothingToMutate
 
 
-def moved(source: str, target: str) -> Spoil:
-    """Return a spoil that renames a file or directory of the run."""
+def moved(source: str, target: str) -> Mutate:
+    """Return a mutation that renames a file or directory of the run."""
 
-    def spoil(run_dir: Path) -> None:
+    def mutate(run_dir: Path) -> None:
         destination = run_dir / target
         destination.parent.mkdir(parents=True, exist_ok=True)
         _one(run_dir, source).rename(destination)
 
-    return spoil
+    return mutate
 
 
-def copied(source: str, target: str) -> Spoil:
-    """Return a spoil that copies a file or directory of the run."""
+def copied(source: str, target: str) -> Mutate:
+    """Return a mutation that copies a file or directory of the run."""
 
-    def spoil(run_dir: Path) -> None:
+    def mutate(run_dir: Path) -> None:
         path, destination = _one(run_dir, source), run_dir / target
         destination.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
@@ -33,26 +33,26 @@ def copied(source: str, target: str) -> Spoil:
         else:
             shutil.copy2(path, destination)
 
-    return spoil
+    return mutate
 
 
-def removed(pattern: str) -> Spoil:
-    """Return a spoil that removes the files and directories that match."""
+def removed(pattern: str) -> Mutate:
+    """Return a mutation that removes the files and directories that match."""
 
-    def spoil(run_dir: Path) -> None:
+    def mutate(run_dir: Path) -> None:
         paths = sorted(run_dir.glob(pattern))
         if not paths:
-            raise Unspoilt(f"there is no {pattern}")
+            raise NothingToMutate(f"there is no {pattern}")
         for path in paths:
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
-    return spoil
+    return mutate
 
 
-def rewritten(pattern: str, change: Callable[[bytes], bytes]) -> Spoil:
-    """Return a spoil that changes the bytes of the files that match; at least one must change."""
+def rewritten(pattern: str, change: Callable[[bytes], bytes]) -> Mutate:
+    """Return a mutation that changes the bytes of the files that match; at least one must change."""
 
-    def spoil(run_dir: Path) -> None:
+    def mutate(run_dir: Path) -> None:
         changed = 0
         for path in sorted(run_dir.glob(pattern)):
             before = path.read_bytes()
@@ -60,19 +60,19 @@ def rewritten(pattern: str, change: Callable[[bytes], bytes]) -> Spoil:
             path.write_bytes(after)
             changed += after != before
         if not changed:
-            raise Unspoilt(f"nothing in {pattern} is changed")
+            raise NothingToMutate(f"nothing in {pattern} is changed")
 
-    return spoil
+    return mutate
 
 
-def line_changed(pattern: str, old: str, new: str) -> Spoil:
-    """Return a spoil that replaces a text, a regular expression, in the lines of the logs that match."""
+def line_changed(pattern: str, old: str, new: str) -> Mutate:
+    """Return a mutation that replaces a text, a regular expression, in the lines of the logs that match."""
     expression = re.compile(old.encode())
     return rewritten(pattern, lambda text: expression.sub(new.encode(), text))
 
 
-def line_doubled(pattern: str, text: str) -> Spoil:
-    """Return a spoil that writes the lines with ``text`` a second time."""
+def line_doubled(pattern: str, text: str) -> Mutate:
+    """Return a mutation that writes the lines with ``text`` a second time."""
 
     def change(content: bytes) -> bytes:
         lines = content.splitlines(keepends=True)
@@ -81,22 +81,22 @@ def line_doubled(pattern: str, text: str) -> Spoil:
     return rewritten(pattern, change)
 
 
-def buried(place: str) -> Spoil:
-    """Return a spoil that makes nested directories in the run, so deep that no search reaches the last.
+def buried(place: str) -> Mutate:
+    """Return a mutation that makes nested directories in the run, so deep that no search reaches the last.
 
     So its content is unknown. Rights would not do, since there are users that may read everything.
     """
 
-    def spoil(run_dir: Path) -> None:
+    def mutate(run_dir: Path) -> None:
         if not (run_dir / place).is_dir():
-            raise Unspoilt(f"there is no {place}")
+            raise NothingToMutate(f"there is no {place}")
         run_dir.joinpath(place, *["deeper"] * (MAX_LEVELS + 2)).mkdir(parents=True)
 
-    return spoil
+    return mutate
 
 
 def _one(run_dir: Path, pattern: str) -> Path:
     paths = sorted(run_dir.glob(pattern))
     if len(paths) != 1:
-        raise Unspoilt(f"{pattern} is there {len(paths)} times")
+        raise NothingToMutate(f"{pattern} is there {len(paths)} times")
     return paths[0]

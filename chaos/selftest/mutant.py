@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 from chaos.checks.judge import RunUnreadable, judge
-from chaos.selftest.defect import Defect, Outcome, Row, Unspoilt, outcome_of
+from chaos.selftest.defect import Defect, NothingToMutate, Outcome, Row, outcome_of
 
 
-def judge_spoilt(defect: Defect, base: Path, place: Path, clock: Callable[[], float], *, keep: bool = False) -> Row:
-    """Copy ``base`` into ``place``, spoil the copy, and say whether the checks catch it.
+def judge_mutant(defect: Defect, base: Path, place: Path, clock: Callable[[], float], *, keep: bool = False) -> Row:
+    """Copy ``base`` into ``place``, mutate the copy, and say whether the checks catch it.
 
     ``clock`` is in seconds. The copy is removed afterwards, unless it is to be kept.
     """
@@ -27,10 +27,10 @@ def judge_spoilt(defect: Defect, base: Path, place: Path, clock: Callable[[], fl
 
 
 def _judge(defect: Defect, copy: Path) -> tuple[Outcome, str]:
-    assert defect.spoil is not None, defect.name
+    assert defect.mutate is not None, defect.name
     try:
-        defect.spoil(copy)
-    except Unspoilt as error:
+        defect.mutate(copy)
+    except NothingToMutate as error:
         return "not run", f"the run could not be spoilt: {error}"
     try:
         judgement = judge(copy)

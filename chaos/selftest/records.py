@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.history.earlier_names import EARLIER_NAMES
-from chaos.selftest.defect import Spoil, Unspoilt
+from chaos.selftest.defect import Mutate, NothingToMutate
 
 Record = dict[str, Any]
 """One event as it is written in its line."""
@@ -31,11 +31,11 @@ class Records:
     def all(self, event: str = "", /, **match: Any) -> list[Record]:
         """Return events of that name (of every name if it is empty) with these values, in order of time.
 
-        These are the records themselves: a change to them changes the file. Raises Unspoilt if there is none.
+        These are the records themselves: a change to them changes the file. Raises NothingToMutate if there is none.
         """
         events = [record for own in self.files.values() for record in own if _matches(record, event, match)]
         if not events:
-            raise Unspoilt(f"no {event or 'event'} with {match}")
+            raise NothingToMutate(f"no {event or 'event'} with {match}")
         return sorted(events, key=lambda record: int(record["mono"]))
 
     def first(self, event: str, /, **match: Any) -> Record:
@@ -57,10 +57,10 @@ class Records:
             self.files[name] = [record for record in own if id(record) not in gone]
 
     def drop_file(self, pattern: str) -> None:
-        """Remove the files whose names begin so. Raises Unspoilt if there is none."""
+        """Remove the files whose names begin so. Raises NothingToMutate if there is none."""
         names = [name for name in self.files if name.startswith(pattern)]
         if not names:
-            raise Unspoilt(f"no history file {pattern}*")
+            raise NothingToMutate(f"no history file {pattern}*")
         for name in names:
             del self.files[name]
 
@@ -72,7 +72,7 @@ class Records:
                 if record is after:
                     own.insert(index + 1, new)
                     return new
-        raise Unspoilt(f"{after['event']} is not of this history")
+        raise NothingToMutate(f"{after['event']} is not of this history")
 
     def delay(self, since: int, nanoseconds: int, *, files: str = "") -> None:
         """Delay all events recorded at or after ``since`` by this time; a negative time makes them earlier.
@@ -91,9 +91,9 @@ class Records:
                     record["wall"] += nanoseconds
 
     def save(self, *, renumber: bool = True) -> None:
-        """Write the files. Raises Unspoilt if nothing is changed."""
+        """Write the files. Raises NothingToMutate if nothing is changed."""
         if json.dumps(self.files) == self._before:
-            raise Unspoilt("the history is as it was")
+            raise NothingToMutate("the history is as it was")
         for path in self._directory.glob("*.jsonl"):
             if path.name not in self.files:
                 path.unlink()
@@ -110,22 +110,22 @@ def _matches(record: Record, event: str, match: dict[str, Any]) -> bool:
     return (not event or record["event"] == event) and all(record.get(key) == value for key, value in match.items())
 
 
-def recorded(change: Callable[[Records], object], *, renumber: bool = True, baseline: bool = False) -> Spoil:
-    """Return a spoil that changes the history. Without ``renumber`` a removed line leaves a gap in ``seq``."""
+def recorded(change: Callable[[Records], object], *, renumber: bool = True, baseline: bool = False) -> Mutate:
+    """Return a mutation that changes the history. Without ``renumber`` a removed line leaves a gap in ``seq``."""
 
-    def spoil(run_dir: Path) -> None:
+    def mutate(run_dir: Path) -> None:
         records = Records(run_dir, baseline=baseline)
         change(records)
         records.save(renumber=renumber)
 
-    return spoil
+    return mutate
 
 
-def chain(*spoils: Spoil) -> Spoil:
-    """Return a spoil of several spoils that are one defect, one after the other."""
+def chain(*mutations: Mutate) -> Mutate:
+    """Return a mutation of several mutations, made in turn, which together are one defect."""
 
-    def spoil(run_dir: Path) -> None:
-        for one in spoils:
-            one(run_dir)
+    def mutate(run_dir: Path) -> None:
+        for mutation in mutations:
+            mutation(run_dir)
 
-    return spoil
+    return mutate

@@ -39,7 +39,7 @@ class Result:
 
     @property
     def stale(self) -> tuple[str, ...]:
-        """Excuses that no good run needs any more, in words."""
+        """The allowed gaps that no good run needs any more, in words."""
         return stale(self.removals)
 
     @property
@@ -49,7 +49,7 @@ class Result:
 
     @property
     def good(self) -> bool:
-        """Whether every defect was caught, nothing passed without its evidence, and every excuse was needed."""
+        """Whether every defect was caught, nothing passed without its evidence, and every allowed gap was needed."""
         return self.caught == len(self.rows) and not self.passed and not self.stale
 
     def to_json(self) -> dict[str, Any]:

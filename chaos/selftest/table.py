@@ -41,8 +41,8 @@ def print_selftest(result: Result, console: Console) -> None:
     for removal in result.passed:
         names = ", ".join(removal.green)
         console.print(f"{removal.base} without {escape(removal.evidence)}: {names} passed", soft_wrap=True)
-    for excuse in result.stale:
-        console.print(f"stale: nothing passed without {escape(excuse)}", soft_wrap=True, highlight=False)
+    for gap in result.stale:
+        console.print(f"stale: nothing passed without {escape(gap)}", soft_wrap=True, highlight=False)
     caught = f"{result.caught} of {len(result.rows)} defects caught for the right reason"
     held = f"; {len(result.removals) - len(result.passed)} of {len(result.removals)} times nothing passed"
     evidence_line = f"{held} without its evidence" if result.removals else ""

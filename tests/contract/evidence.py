@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-Spoil = Callable[[dict[str, Any]], None]
+Mutate = Callable[[dict[str, Any]], None]
 
 
 def fields(evidence: Any, inside: str = "") -> Iterator[str]:
@@ -19,7 +19,7 @@ def fields(evidence: Any, inside: str = "") -> Iterator[str]:
             yield from fields(value, f"{inside}{name}.")
 
 
-def missing(field: str) -> Spoil:
+def missing(field: str) -> Mutate:
     """Take the field away."""
 
     def spoil(evidence: dict[str, Any]) -> None:
@@ -29,17 +29,17 @@ def missing(field: str) -> Spoil:
     return spoil
 
 
-def changed(field: str, value: Any = None) -> Spoil:
+def changed(field: str, value: Any = None) -> Mutate:
     """Give the field ``value``, or another one of its type."""
     return _given(field, (lambda old: _other(old)) if value is None else (lambda old: value))
 
 
-def retyped(field: str) -> Spoil:
+def retyped(field: str) -> Mutate:
     """Give the field a value of another type."""
     return _given(field, lambda old: 12345 if isinstance(old, str) else "a value of another type")
 
 
-def _given(field: str, value: Callable[[Any], Any]) -> Spoil:
+def _given(field: str, value: Callable[[Any], Any]) -> Mutate:
     def spoil(evidence: dict[str, Any]) -> None:
         around, key = _place(evidence, field)
         around[key] = value(around[key])

@@ -10,7 +10,7 @@ import pytest
 
 from chaos.checks.injection.proof_registry import proof_of
 from chaos.evidence.finding import Finding
-from tests.contract.evidence import Spoil, changed, fields, missing, retyped
+from tests.contract.evidence import Mutate, changed, fields, missing, retyped
 from tests.contract.proven_kinds import SAMPLES, Sample, findings, not_passed
 from tests.kit.every_fault import kinds
 
@@ -73,7 +73,7 @@ ANY_VALUE = {
 OTHERS = {("fd-limit", "left"): 17}
 """A wrong value where the one that is drawn would be right."""
 
-SPOILT: dict[str, Callable[[str, str], Spoil]] = {
+SPOILT: dict[str, Callable[[str, str], Mutate]] = {
     "missing": lambda kind, field: missing(field),
     "another value": lambda kind, field: changed(field, OTHERS.get((kind, field))),
     "another type": lambda kind, field: retyped(field),

@@ -530,7 +530,7 @@ def good_run() -> GoodRun:
     return run
 
 
-Spoil = Callable[[GoodRun], object]
+Mutate = Callable[[GoodRun], object]
 
 
 def float_hex_next(text: str) -> str:

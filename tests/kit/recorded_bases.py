@@ -9,14 +9,14 @@ from pathlib import Path
 from chaos.history.reader import read_history
 from chaos.selftest.base import SCENARIOS as SCENARIOS
 from chaos.selftest.catalogue import catalogue
-from chaos.selftest.mutant import judge_spoilt
+from chaos.selftest.mutant import judge_mutant
 from chaos.selftest.recorded import archive_of, unpack
 
 
 def hold_against(base: str, run: Path, place: Path) -> None:
     """Fail unless the base's defects are caught in ``run``, too, and its events have the fields of recorded ones."""
     rows = [
-        judge_spoilt(defect, run, place / "spoilt", time.monotonic) for defect in catalogue() if defect.base == base
+        judge_mutant(defect, run, place / "spoilt", time.monotonic) for defect in catalogue() if defect.base == base
     ]
     assert rows and [(row.defect.name, row.seen) for row in rows if not row.caught] == []
     unpack(archive_of(base), place / "recorded")

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from chaos.selftest.defect import Spoil
+from chaos.selftest.defect import Mutate
 from chaos.selftest.files import line_changed, removed, rewritten
 from chaos.selftest.records import Records, recorded
 
 
-def _without(event: str, **match: object) -> Spoil:
+def _without(event: str, **match: object) -> Mutate:
     """Leave out the events of that name with these values."""
     return recorded(lambda records: records.drop(records.all(event, **match)))
 
 
-def _altered(event: str, /, *, among: dict[str, object] | None = None, **values: object) -> Spoil:
+def _altered(event: str, /, *, among: dict[str, object] | None = None, **values: object) -> Mutate:
     """Give the last event of that name, of those with the values ``among``, other values."""
     return recorded(lambda records: records.last(event, **(among or {})).update(values))
 
 
-def _cut(pattern: str) -> Spoil:
+def _cut(pattern: str) -> Mutate:
     """Leave the first half of the files that match."""
     return rewritten(pattern, lambda content: content[: len(content.rstrip(b"\0")) // 2])
 
@@ -54,7 +54,7 @@ _PROVED_BY_NUMBERS = (
 )
 """Recorded runs whose last fault is proved by what was measured."""
 
-CHANGES: dict[tuple[str, str], Spoil] = {
+CHANGES: dict[tuple[str, str], Mutate] = {
     **{(name, "evidence-without-numbers"): recorded(_lose_the_numbers) for name in _PROVED_BY_NUMBERS},
     ("host-reboot", "clocks-not-measured"): _without("clock"),
     ("live-arf", "death-not-recorded"): _without("rank.exit", signal=9),

@@ -15,7 +15,7 @@ from chaos.evidence.collect import Collector
 from chaos.history.reader import History
 from chaos.observe.checkpoints.checkpoint import CheckpointError, CheckpointNotSupported
 from chaos.observe.checkpoints.layout import DIGESTED
-from chaos.observe.checkpoints.mindformers_layout import FoundIteration, find_iterations, find_trackers
+from chaos.observe.checkpoints.mindformers_layout import IterationDirectory, find_iterations, find_trackers
 from chaos.observe.checkpoints.mindformers_records import (
     META,
     TRACKER,
@@ -112,7 +112,7 @@ def _judge_tracker(path: Path, artifacts: Artifacts, collector: Collector) -> in
     return step
 
 
-def _judge_iteration(iteration: FoundIteration, artifacts: Artifacts, collector: Collector) -> None:
+def _judge_iteration(iteration: IterationDirectory, artifacts: Artifacts, collector: Collector) -> None:
     where = artifacts.relative(iteration.path)
     if iteration.common is None:
         collector.fail(EXPECTED, f"{where} has no common.json, which says what step it holds", where)

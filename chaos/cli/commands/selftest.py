@@ -43,8 +43,8 @@ def command(
     Each defect names the check that must catch it and the reason that it must give. Defects of the layer `files` are
     put into copies of a good run; the others into the stand-in SDK, the device layer or the job while it runs. The good
     runs are made once, on MindSpore, and kept in the user's cache for as long as the code is the same. Without --only
-    evidence is taken away from every good run, too, bit by bit: nothing may pass without it. Events that something else
-    tells, too, are excused for the runs that pass without them; an excuse that its run needs no more is stale.
+    evidence is taken away from every good run, too, bit by bit: nothing may pass without it. Where other evidence shows
+    the same, an event is an allowed gap of the runs that pass without it. A gap that its run no longer needs is stale.
 
     \b
     Examples:
@@ -56,7 +56,7 @@ def command(
     \b
     Exit codes: 0 every defect was caught for the right reason, 1 one was missed
     or caught for another reason, something passed without its evidence, or an
-    excuse is stale, 2 one could not be run or did not act, 64 bad usage,
+    allowed gap is stale, 2 one could not be run or did not act, 64 bad usage,
     130 interrupted.
     """
     from chaos.selftest.catalogue import catalogue

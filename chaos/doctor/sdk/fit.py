@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from chaos.doctor.sdk.needs import Needs, RegisteredFunction, Use
 from chaos.doctor.sdk.offered import HandlerCall, Offered
 from chaos.doctor.sdk.read import takes
-from chaos.doctor.sdk.wanted import Handed, Use, Wanted
 
 OWN_AGENT = ("report_fault_ranks", "report_stop_complete", "report_strategies", "report_result")
 """Actions of a cluster's agent. MindSpore registers functions of its own for them if ARF runs without an agent."""
@@ -28,10 +28,10 @@ class Disagreement:
     own_agent: bool = False
 
 
-def disagreements(wanted: Wanted, offered: Offered) -> list[Disagreement]:
+def disagreements(needs: Needs, offered: Offered) -> list[Disagreement]:
     """Return every point in which they disagree, each once. A point that the files do not show is none."""
-    points = [_of_use(use, offered) for use in wanted.uses if not use.guarded]
-    points += [_of_function(handed, offered) for handed in wanted.handed]
+    points = [_of_use(use, offered) for use in needs.uses if not use.guarded]
+    points += [_of_function(registered, offered) for registered in needs.registered]
     first: dict[str, Disagreement] = {}
     for disagreement in points:
         if disagreement is not None:
@@ -56,16 +56,16 @@ def _of_use(use: Use, offered: Offered) -> Disagreement | None:
     return Disagreement(f"{called} ({use.where} calls {use.name}{offer.signature} of {offer.where} so)", own_agent)
 
 
-def _of_function(handed: Handed, offered: Offered) -> Disagreement | None:
-    passed = offered.calls.get(handed.name, [])
-    unfit = [call for call in passed if not takes(handed.signature, call.arguments, call.keywords)]
+def _of_function(registered: RegisteredFunction, offered: Offered) -> Disagreement | None:
+    passed = offered.calls.get(registered.name, [])
+    unfit = [call for call in passed if not takes(registered.signature, call.arguments, call.keywords)]
     # What is called by the same name only may be another's: then one call that fits is enough.
     if not unfit or (len(unfit) < len(passed) and not any(call.surely for call in unfit)):
         return None
     count = " or ".join(dict.fromkeys(_passed(call) for call in unfit))
-    text = f"MindSpore's {handed.function} cannot take the {count} that the SDK passes for {handed.name}"
-    places = f"{handed.where}: {handed.function}{handed.signature}; {unfit[0].where}"
-    return Disagreement(f"{text} ({places})", handed.name in OWN_AGENT)
+    text = f"MindSpore's {registered.function} cannot take the {count} that the SDK passes for {registered.name}"
+    places = f"{registered.where}: {registered.function}{registered.signature}; {unfit[0].where}"
+    return Disagreement(f"{text} ({places})", registered.name in OWN_AGENT)
 
 
 def _passed(call: HandlerCall) -> str:

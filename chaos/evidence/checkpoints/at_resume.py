@@ -10,7 +10,7 @@ from chaos.evidence.checkpoints.saved import step_in
 from chaos.evidence.facts import RESUME
 from chaos.history.reader import History
 from chaos.observe.checkpoints.checkpoint import CheckpointError
-from chaos.observe.checkpoints.layout import FoundCheckpoint
+from chaos.observe.checkpoints.layout import CheckpointFile
 from chaos.observe.checkpoints.saved_state import SavedState
 
 REMEMBERED = "checkpoint.remembered"
@@ -19,7 +19,7 @@ REMEMBERED = "checkpoint.remembered"
 _STATE = TypeAdapter(SavedState)
 
 
-def state_at_resume(history: History, artifacts: Artifacts, file: FoundCheckpoint) -> SavedState:
+def state_at_resume(history: History, artifacts: Artifacts, file: CheckpointFile) -> SavedState:
     """Return the state by the harness's record, else by the file as it is now.
 
     Raises chaos.observe.checkpoints.checkpoint.CheckpointError when the file was not sound, or the record is not.

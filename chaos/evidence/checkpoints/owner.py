@@ -22,7 +22,7 @@ from chaos.evidence.facts import is_of_this_run, ranks_text
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoints.checkpoint import CheckpointError
-from chaos.observe.checkpoints.layout import FoundCheckpoint, Kind, rank_in_name
+from chaos.observe.checkpoints.layout import CheckpointFile, Kind, rank_in_name
 from chaos.observe.checkpoints.mindformers_layout import ITERATION, PART
 from chaos.observe.checkpoints.mindformers_records import METADATA, Storage
 from chaos.observe.checkpoints.mindformers_state import optimizer_of, storage_of
@@ -36,7 +36,7 @@ _NOTHING = "no rank has recorded saving it, and neither its name nor its content
 
 
 @dataclass(frozen=True)
-class OwnedCheckpoint(FoundCheckpoint):
+class OwnedCheckpoint(CheckpointFile):
     """A finished file with a known owner.
 
     ``steps`` are the steps at which the rank recorded a save of it, as far as the file may hold them now, and ``held``
@@ -108,7 +108,7 @@ def _sort(history: History, artifacts: Artifacts) -> Owners:
         if isinstance(owner, int):
             last = _last([event for event in events if event.rank == owner])
             values: dict[str, Any] = {
-                attribute.name: getattr(file, attribute.name) for attribute in fields(FoundCheckpoint)
+                attribute.name: getattr(file, attribute.name) for attribute in fields(CheckpointFile)
             }
             values |= {"rank": owner, "steps": _steps(last), "held": _held(last, history)}
             values["optimizer"] = optimizers.get(file.path)
@@ -154,13 +154,13 @@ def _storages(paths: Iterable[Path]) -> dict[Path, Storage | None]:
     return storages
 
 
-def _other(path: Path) -> FoundCheckpoint:
+def _other(path: Path) -> CheckpointFile:
     """Return a file with a name of the job's own, known only by the record of the save."""
-    return FoundCheckpoint(path, None, None, None, None, False, "either", rank_in_name(path.stem))
+    return CheckpointFile(path, None, None, None, None, False, "either", rank_in_name(path.stem))
 
 
 def _owner(
-    file: FoundCheckpoint,
+    file: CheckpointFile,
     saves: Sequence[Event],
     history: History,
     artifacts: Artifacts,
@@ -195,7 +195,7 @@ def _owner(
     return claims[0][0] if claims else _NOTHING
 
 
-def _state(file: FoundCheckpoint, artifacts: Artifacts) -> SavedState | None:
+def _state(file: CheckpointFile, artifacts: Artifacts) -> SavedState | None:
     try:
         return artifacts.read_checkpoint(file.path)
     except CheckpointError:  # the judge of the file says so
@@ -208,14 +208,14 @@ def _inside(state: SavedState | None) -> Iterator[tuple[int, str]]:
         yield rank, f"cur_rank {rank} is stored in it"
 
 
-def _beside(file: FoundCheckpoint, storage: Storage | None) -> Iterator[tuple[int, str]]:
+def _beside(file: CheckpointFile, storage: Storage | None) -> Iterator[tuple[int, str]]:
     rank = None if storage is None else storage.ranks.get(file.saved_as.name)
     if rank is not None:
         yield rank, f"{METADATA} beside it says rank {rank}"
 
 
 def _holders(
-    file: FoundCheckpoint, state: SavedState | None, savers: Iterable[int], history: History, every: int
+    file: CheckpointFile, state: SavedState | None, savers: Iterable[int], history: History, every: int
 ) -> set[int]:
     """Return the savers whose state after the stored step is the file's content."""
     possible_steps = {} if state is None else steps_by_name(state.numbers, every)

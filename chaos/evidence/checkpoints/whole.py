@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from chaos.evidence.checkpoints.parameters import is_appended, is_flag
-from chaos.observe.checkpoints.layout import FoundCheckpoint
+from chaos.observe.checkpoints.layout import CheckpointFile
 from chaos.observe.checkpoints.mindformers_layout import ITERATION
 from chaos.observe.checkpoints.saved_state import SavedState
 
@@ -22,7 +22,7 @@ _SCALING = frozenset({"scale_sense", "current_iterator_step", "last_overflow_ite
 no file of a rank holds it (seen with 2.1.0)."""
 
 
-def lacking(file: FoundCheckpoint, state: SavedState, names: Iterable[str]) -> list[str]:
+def lacking(file: CheckpointFile, state: SavedState, names: Iterable[str]) -> list[str]:
     """Return the parameters of a rank, weights and optimizer state, that its file lacks although it has to hold them.
 
     The order is kept. Nothing is required of a file that declares that it leaves out other ranks' parameters, nor of a
@@ -38,12 +38,12 @@ def lacking(file: FoundCheckpoint, state: SavedState, names: Iterable[str]) -> l
     )
 
 
-def is_of_weights(file: FoundCheckpoint) -> bool:
+def is_of_weights(file: CheckpointFile) -> bool:
     """Return whether it is a file of weights only that MindFormers saves beside its checkpoints."""
     return bool(_WEIGHTS_ONLY.intersection(file.path.parts) or _OF_WEIGHTS.fullmatch(file.path.name))
 
 
-def is_converted(file: FoundCheckpoint) -> bool:
+def is_converted(file: CheckpointFile) -> bool:
     """Return whether MindFormers takes the parameters of such a file through numpy, which has no bfloat16.
 
     Source: save_trainable_params; core/callback/callback.py, 2.1.
@@ -57,7 +57,7 @@ def unequal(state: SavedState, theirs: Mapping[str, str]) -> tuple[list[str], li
     return shared, sorted(name for name in shared if theirs[name] != state.digests[name])
 
 
-def holds(file: FoundCheckpoint, state: SavedState, theirs: Mapping[str, str]) -> bool:
+def holds(file: CheckpointFile, state: SavedState, theirs: Mapping[str, str]) -> bool:
     """Return whether a file equals a rank's recorded digests, bit for bit, in everything that it has to hold."""
     shared, different = unequal(state, theirs)
     return bool(shared) and not different and not lacking(file, state, theirs)

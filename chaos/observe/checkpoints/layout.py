@@ -37,7 +37,7 @@ _FORMATS = (".ckpt", ".safetensors")
 
 
 @dataclass(frozen=True)
-class FoundCheckpoint:
+class CheckpointFile:
     """One file with the name of a checkpoint.
 
     ``rank`` comes from the directory ``rank_R``. A file elsewhere has the rank in its own name, or None: then
@@ -76,7 +76,7 @@ class FoundCheckpoint:
         return _RANK_DIRECTORY.fullmatch(self.path.parent.name) is not None
 
 
-def find_checkpoints(root: Path, unseen: Unseen = raise_unseen) -> list[FoundCheckpoint]:
+def find_checkpoints(root: Path, unseen: Unseen = raise_unseen) -> list[CheckpointFile]:
     """Return all checkpoint files under ``root``, ordered by path. Symbolic links are not followed.
 
     Looked for: ``ttp_saved_checkpoints-step_N[_tmp]/rank_R/ttp_rank_R-E_S.ckpt``, the same with ``tft_``, MindFormers'
@@ -86,7 +86,7 @@ def find_checkpoints(root: Path, unseen: Unseen = raise_unseen) -> list[FoundChe
     A ``root`` that does not exist holds nothing. ``unseen`` receives each path that is not read because it is
     unreadable or too deep (chaos.base.walking); by default that raises OSError, for a checkpoint may be there.
     """
-    checkpoints: list[FoundCheckpoint] = []
+    checkpoints: list[CheckpointFile] = []
     for directory, subdirectories, files in walk(root, unseen):
         subdirectories.sort()
         iteration = ITERATION.fullmatch(Path(directory).name)
@@ -100,7 +100,7 @@ def find_checkpoints(root: Path, unseen: Unseen = raise_unseen) -> list[FoundChe
     return sorted(checkpoints, key=lambda checkpoint: checkpoint.path)
 
 
-def _in_iteration(directory: Path, step: int, files: list[str]) -> Iterator[FoundCheckpoint]:
+def _in_iteration(directory: Path, step: int, files: list[str]) -> Iterator[CheckpointFile]:
     """Yield the parts of the ranks in one save of MindFormers' new layout, and files of other names.
 
     The optimizer's part belongs to the model's part, so it is no checkpoint by itself.
@@ -114,7 +114,7 @@ def _in_iteration(directory: Path, step: int, files: list[str]) -> Iterator[Foun
             continue
         if (match is None or match["part"] == "model") and path.is_file() and not path.is_symlink():
             rank = rank_in_name(Path(plain).stem) if match is None else int(match["rank"])
-            yield FoundCheckpoint(path, rank, 1, step, None, unfinished, "either", rank)
+            yield CheckpointFile(path, rank, 1, step, None, unfinished, "either", rank)
 
 
 def find_temporary_directories(root: Path, unseen: Unseen = raise_unseen) -> list[Path]:
@@ -131,13 +131,13 @@ def find_temporary_directories(root: Path, unseen: Unseen = raise_unseen) -> lis
     return sorted(paths)
 
 
-def _describe(path: Path, match: re.Match[str]) -> FoundCheckpoint:
+def _describe(path: Path, match: re.Match[str]) -> CheckpointFile:
     directory = _RANK_DIRECTORY.fullmatch(path.parent.name)
     named = rank_in_name(match["prefix"])
     above = path.parent.parent if directory else path.parent
     step_directory = _STEP_DIRECTORY.fullmatch(above.name)
     kind: Kind = "periodic" if directory and named is None else "either"
-    return FoundCheckpoint(
+    return CheckpointFile(
         path=path,
         rank=int(directory["rank"]) if directory else named,
         epoch=int(match["epoch"]),

@@ -22,7 +22,7 @@ PART = re.compile(r"(?:(?P<prefix>.+)-)?(?P<part>model|opt)-(?P<rank>\d{7,18})-(
 
 
 @dataclass(frozen=True)
-class FoundIteration:
+class IterationDirectory:
     """One save. ``step`` is from the directory's name; ``unfinished`` are files that a writer has not renamed.
 
     ``models`` and ``optimizers`` map ranks to files; ``common`` and ``metadata`` are None if the file is missing.
@@ -37,7 +37,7 @@ class FoundIteration:
     unfinished: tuple[Path, ...]
 
 
-def find_iterations(root: Path, unseen: Unseen = raise_unseen) -> list[FoundIteration]:
+def find_iterations(root: Path, unseen: Unseen = raise_unseen) -> list[IterationDirectory]:
     """Return all saves under ``root``, ordered by path. Symbolic links, to files or directories, are not followed.
 
     ``unseen`` receives each path that cannot be read; without ``unseen`` an OSError is raised instead.
@@ -81,7 +81,7 @@ def _other_part(match: re.Match[str], part: str) -> str:
     return f"{prefix}{part}-{match['rank']}-{match['total']}.safetensors"
 
 
-def _describe(path: Path, step: int, files: list[Path]) -> FoundIteration:
+def _describe(path: Path, step: int, files: list[Path]) -> IterationDirectory:
     parts: dict[str, dict[int, Path]] = {"model": {}, "opt": {}}
     for file in files:
         if match := PART.fullmatch(file.name):
@@ -89,7 +89,7 @@ def _describe(path: Path, step: int, files: list[Path]) -> FoundIteration:
     by_name = {file.name: file for file in files}
     # MindSpore writes "….tmp", MindFormers has Python name its temporary files.
     unfinished = tuple(file for file in files if file.suffix == ".tmp" or re.fullmatch(r"tmp[a-z0-9_]{8}", file.name))
-    return FoundIteration(
+    return IterationDirectory(
         path, step, parts["model"], parts["opt"], by_name.get(COMMON), by_name.get(METADATA), unfinished
     )
 

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chaos.selftest.defect import Defect, Spoil
+from chaos.selftest.defect import Defect, Mutate
 from chaos.selftest.records import Records, recorded
 
 RESUMED = 7
 LAST = 10
 
 
-def _defect(name: str, what: str, spoil: Spoil, *reason: str, base: str = "ttp") -> Defect:
-    return Defect(name, what, "files", base, "resume", reason, spoil=spoil)
+def _defect(name: str, what: str, mutate: Mutate, *reason: str, base: str = "ttp") -> Defect:
+    return Defect(name, what, "files", base, "resume", reason, mutate=mutate)
 
 
-def _batches(rank: int, first: int, shift: int, attempt: str = "resume") -> Spoil:
-    """Return a spoil: from step ``first`` on the rank trains the batches of ``shift`` steps later."""
+def _batches(rank: int, first: int, shift: int, attempt: str = "resume") -> Mutate:
+    """Return a mutation: from step ``first`` on the rank trains the batches of ``shift`` steps later."""
 
-    def spoil(run_dir: Path) -> None:
+    def mutate(run_dir: Path) -> None:
         baseline = Records(run_dir, baseline=True)
         theirs = {step: baseline.digest(rank, step)["batch"] for step in range(1, LAST + 1)}
 
@@ -29,7 +29,7 @@ def _batches(rank: int, first: int, shift: int, attempt: str = "resume") -> Spoi
 
         recorded(change)(run_dir)
 
-    return spoil
+    return mutate
 
 
 def _drawn_anew(records: Records) -> None:

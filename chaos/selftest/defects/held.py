@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from chaos.selftest.defect import Defect, Spoil
+from chaos.selftest.defect import Defect, Mutate
 from chaos.selftest.records import Records, recorded
 
 BASE = "held"
 
 
-def _defect(name: str, what: str, spoil: Spoil, *reason: str) -> Defect:
-    return Defect(name, what, "files", BASE, "injection", reason, "unknown", spoil)
+def _defect(name: str, what: str, mutate: Mutate, *reason: str) -> Defect:
+    return Defect(name, what, "files", BASE, "injection", reason, "unknown", mutate)
 
 
 def _at_end(records: Records, fault: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaos.selftest.defect import Defect, Spoil, Wanted
+from chaos.selftest.defect import Defect, ExpectedVerdict, Mutate
 from chaos.selftest.files import removed, rewritten
 from chaos.selftest.records import Record, Records, chain, recorded
 
@@ -17,13 +17,13 @@ _CLOCKS = "all monotonic times come from one clock, or from clocks with a measur
 
 
 def _defect(
-    name: str, what: str, spoil: Spoil, *reason: str, check: str = "injection", verdict: Wanted = "unknown"
+    name: str, what: str, mutate: Mutate, *reason: str, check: str = "injection", verdict: ExpectedVerdict = "unknown"
 ) -> Defect:
-    return Defect(name, what, "files", BASE, check, reason, verdict, spoil)
+    return Defect(name, what, "files", BASE, check, reason, verdict, mutate)
 
 
-def _booted(key: str, value: str) -> Spoil:
-    """Return a spoil of one boot of the node, as the landing records it for every rank there."""
+def _booted(key: str, value: str) -> Mutate:
+    """Return a mutation of one boot of the node, as the landing records it for every rank there."""
 
     def change(records: Records) -> None:
         for entry in records.first("fault.landed")["evidence"]:
@@ -49,8 +49,8 @@ def _ordered_afterwards(records: Records) -> None:
     records.drop([order])
 
 
-def _told_of_host(event: str, node: int, **what: object) -> Spoil:
-    """Return a spoil: the platform reports something of a host when the first launch has ended."""
+def _told_of_host(event: str, node: int, **what: object) -> Mutate:
+    """Return a mutation: the platform reports something of a host when the first launch has ended."""
 
     def change(records: Records) -> None:
         after = records.last("attempt.end", attempt="train")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from chaos.selftest.defect import Defect, Spoil, Wanted
+from chaos.selftest.defect import Defect, ExpectedVerdict, Mutate
 from chaos.selftest.records import Record, Records, recorded
 
 VICTIM = 2
 STEP = 6
 
 
-def _defect(name: str, what: str, spoil: Spoil, *reason: str, base: str = "ttp", verdict: Wanted = "unknown") -> Defect:
-    return Defect(name, what, "files", base, "injection", reason, verdict, spoil)
+def _defect(
+    name: str, what: str, mutate: Mutate, *reason: str, base: str = "ttp", verdict: ExpectedVerdict = "unknown"
+) -> Defect:
+    return Defect(name, what, "files", base, "injection", reason, verdict, mutate)
 
 
 def _evidence(records: Records) -> Record:
@@ -34,8 +36,8 @@ def _never_tried(records: Records) -> None:
     records.drop([*records.all("fault.landed"), *records.all("fault.injecting"), *records.all("fault.healed")])
 
 
-def _in_rank(rank: int) -> Spoil:
-    """Return a spoil: another rank is hit instead of the planned one, by every record."""
+def _in_rank(rank: int) -> Mutate:
+    """Return a mutation: another rank is hit instead of the planned one, by every record."""
 
     def change(records: Records) -> None:
         process = records.first("rank.found", attempt="train", rank=rank)
@@ -49,8 +51,8 @@ def _in_rank(rank: int) -> Spoil:
     return recorded(change)
 
 
-def _at(**place: Any) -> Spoil:
-    """Return a spoil: the rank was held and hit somewhere else, by every record of it."""
+def _at(**place: Any) -> Mutate:
+    """Return a mutation: the rank was held and hit somewhere else, by every record of it."""
 
     def change(records: Records) -> None:
         records.first("fault.landed").update(place)

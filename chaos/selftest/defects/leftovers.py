@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chaos.selftest.defect import Defect, Spoil
+from chaos.selftest.defect import Defect, Mutate
 from chaos.selftest.records import Records, recorded
 
 _CORE = b"\x7fELF\x02\x01\x01" + bytes(9) + (4).to_bytes(2, "little") + bytes(46)
 """The head of a dump, as Linux writes it."""
 
 
-def _left(name: str, content: bytes) -> Spoil:
-    def spoil(run_dir: Path) -> None:
+def _left(name: str, content: bytes) -> Mutate:
+    def mutate(run_dir: Path) -> None:
         (run_dir / "job" / name).write_bytes(content)
 
-    return spoil
+    return mutate
 
 
 def _lock_left(run_dir: Path) -> None:
@@ -35,7 +35,7 @@ DEFECTS = (
         base="ttp",
         check="hygiene",
         reason=("a process has left a memory dump in job/core.77",),
-        spoil=_left("core.77", _CORE),
+        mutate=_left("core.77", _CORE),
     ),
     Defect(
         name="lock-left",
@@ -44,7 +44,7 @@ DEFECTS = (
         base="ttp",
         check="hygiene",
         reason=("job/checkpoints/latest.lock holds the id of process", "which ended normally"),
-        spoil=_lock_left,
+        mutate=_lock_left,
     ),
     Defect(
         name="partial-file-left",
@@ -53,7 +53,7 @@ DEFECTS = (
         base="ttp",
         check="hygiene",
         reason=("unfinished files: job/checkpoints/mnist-1_9.ckpt.partial",),
-        spoil=_left("checkpoints/mnist-1_9.ckpt.partial", b"half"),
+        mutate=_left("checkpoints/mnist-1_9.ckpt.partial", b"half"),
     ),
     Defect(
         name="renamed-by-a-line-alone",
@@ -62,6 +62,6 @@ DEFECTS = (
         base="ttp",
         check="mechanism",
         reason=("shows the rename, but no rank has recorded a call of its handler rename",),
-        spoil=recorded(_nobody_renamed),
+        mutate=recorded(_nobody_renamed),
     ),
 )

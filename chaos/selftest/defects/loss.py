@@ -5,14 +5,14 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from chaos.selftest.defect import Defect, Spoil
+from chaos.selftest.defect import Defect, Mutate
 from chaos.selftest.records import Records, chain, recorded
 
 LAST = 10
 
 
-def _defect(name: str, what: str, spoil: Spoil, *reason: str, base: str = "ttp", check: str = "loss") -> Defect:
-    return Defect(name, what, "files", base, check, reason, spoil=spoil)
+def _defect(name: str, what: str, mutate: Mutate, *reason: str, base: str = "ttp", check: str = "loss") -> Defect:
+    return Defect(name, what, "files", base, check, reason, mutate=mutate)
 
 
 def _float32(number: float) -> float:
@@ -20,8 +20,8 @@ def _float32(number: float) -> float:
     return float(rounded)
 
 
-def _drifting(*ranks: int) -> Spoil:
-    """Return a spoil: from step 8 on the loss is off by one part in a million, as a float32 can hold it."""
+def _drifting(*ranks: int) -> Mutate:
+    """Return a mutation: from step 8 on the loss is off by one part in a million, as a float32 can hold it."""
 
     def change(records: Records) -> None:
         for rank in ranks:
@@ -39,8 +39,8 @@ def _last_bit(records: Records) -> None:
     own["loss"] = float(next_one).hex()
 
 
-def _digest_of(step: int, rank: int, name: str, attempt: str = "resume") -> Spoil:
-    """Return a spoil: one parameter has another value after a step."""
+def _digest_of(step: int, rank: int, name: str, attempt: str = "resume") -> Mutate:
+    """Return a mutation: one parameter has another value after a step."""
 
     def change(records: Records) -> None:
         own = records.digest(rank, step, attempt)["parameters"]
@@ -67,7 +67,7 @@ def _schedule_anew(run_dir: Path) -> None:
     recorded(change)(run_dir)
 
 
-def _gradients(norm: str) -> Spoil:
+def _gradients(norm: str) -> Mutate:
     return recorded(lambda records: records.digest(1, 8, "resume")["gradients"].update(norm=norm))
 
 

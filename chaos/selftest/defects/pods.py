@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaos.selftest.defect import Defect, Spoil, Wanted
+from chaos.selftest.defect import Defect, ExpectedVerdict, Mutate
 from chaos.selftest.files import removed
 from chaos.selftest.records import Record, Records, chain, recorded
 
@@ -15,13 +15,13 @@ _ANOTHER = "00000000-0000-4000-8000-000000000000"
 
 
 def _defect(
-    name: str, what: str, spoil: Spoil, *reason: str, check: str = "mechanism", verdict: Wanted = "fail"
+    name: str, what: str, mutate: Mutate, *reason: str, check: str = "mechanism", verdict: ExpectedVerdict = "fail"
 ) -> Defect:
-    return Defect(name, what, "files", BASE, check, reason, verdict, spoil)
+    return Defect(name, what, "files", BASE, check, reason, verdict, mutate)
 
 
-def _in_repair(**what: object) -> Spoil:
-    """Return a spoil: the cluster reports another fact about node 0's pod just after the memory error has landed."""
+def _in_repair(**what: object) -> Mutate:
+    """Return a mutation: the cluster reports another fact about node 0's pod just after the memory error has landed."""
     return recorded(lambda records: _tell(records, **what))
 
 
@@ -53,7 +53,7 @@ def _evidence(records: Records) -> list[Record]:
     return evidence
 
 
-def _without(key: str) -> Spoil:
+def _without(key: str) -> Mutate:
     def change(records: Records) -> None:
         for record in _evidence(records):
             del record[key]

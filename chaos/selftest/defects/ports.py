@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from chaos.selftest.defect import Defect, Spoil, Wanted
+from chaos.selftest.defect import Defect, ExpectedVerdict, Mutate
 from chaos.selftest.records import recorded
 
 PORT = 20003
 
 
-def _defect(name: str, what: str, base: str, spoil: Spoil, *reason: str, verdict: Wanted = "fail") -> Defect:
-    return Defect(name, what, "files", base, "hygiene", reason, verdict, spoil)
+def _defect(name: str, what: str, base: str, mutate: Mutate, *reason: str, verdict: ExpectedVerdict = "fail") -> Defect:
+    return Defect(name, what, "files", base, "hygiene", reason, verdict, mutate)
 
 
-def _listening(*ports: object) -> Spoil:
-    """Return a spoil of the harness's findings on the ports of the run (chaos.run.watch.ports_left)."""
+def _listening(*ports: object) -> Mutate:
+    """Return a mutation of the harness's findings on the ports of the run (chaos.run.watch.ports_left)."""
     return recorded(lambda records: records.last("hygiene").update(ports=list(ports)))
 
 

@@ -5,31 +5,31 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from chaos.selftest.defect import Defect, Spoil, Wanted
+from chaos.selftest.defect import Defect, ExpectedVerdict, Mutate
 from chaos.selftest.records import Record, Records, recorded
 
 
 def _defect(
     name: str,
     what: str,
-    spoil: Spoil,
+    mutate: Mutate,
     *reason: str,
     base: str = "ttp",
     check: str = "hygiene",
-    verdict: Wanted = "fail",
+    verdict: ExpectedVerdict = "fail",
 ) -> Defect:
-    return Defect(name, what, "files", base, check, reason, verdict, spoil)
+    return Defect(name, what, "files", base, check, reason, verdict, mutate)
 
 
-def _ends(attempt: str, rank: int, **status: object) -> Spoil:
+def _ends(attempt: str, rank: int, **status: object) -> Mutate:
     return recorded(lambda records: records.last("rank.exit", attempt=attempt, rank=rank).update(status))
 
 
-def _left(**what: object) -> Spoil:
+def _left(**what: object) -> Mutate:
     return recorded(lambda records: records.first("hygiene").update(what))
 
 
-def _launcher_ends(attempt: str, **status: object) -> Spoil:
+def _launcher_ends(attempt: str, **status: object) -> Mutate:
     return recorded(lambda records: records.last("launcher.exit", attempt=attempt, role="launcher").update(status))
 
 
@@ -44,8 +44,8 @@ def _outlived(records: Records) -> None:
     records.insert(end, event="job.leftovers", orphans=[orphan])
 
 
-def _hangs(rank: int, attempt: str, after: int) -> Spoil:
-    """Return a spoil: a rank stops after a step while the others go on, until the harness gives up and ends it."""
+def _hangs(rank: int, attempt: str, after: int) -> Mutate:
+    """Return a mutation: a rank stops after a step while the others go on, until the harness gives up and ends it."""
 
     def change(records: Records) -> None:
         gone = [record for record in records.all(attempt=attempt, rank=rank) if _is_later(record, after)]
@@ -89,8 +89,8 @@ def _resumed_job_fails(records: Records) -> None:
     records.first("run.end")["error"] = reason
 
 
-def _before(event: str, other: str, attempt: str) -> Spoil:
-    """Return a spoil: the harness has recorded an event of a launch just before another one."""
+def _before(event: str, other: str, attempt: str) -> Mutate:
+    """Return a mutation: the harness has recorded an event of a launch just before another one."""
 
     def change(records: Records) -> None:
         own = records.files["harness.jsonl"]

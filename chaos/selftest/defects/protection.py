@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from chaos.evidence.protection import CONNECTED, DISCONNECTED, REGISTERED, REPORTED
-from chaos.selftest.defect import Defect, Spoil
+from chaos.selftest.defect import Defect, Mutate
 from chaos.selftest.records import Records, recorded
 
 _LOST = 2
 """The rank that gets a new process in the base ``arf``."""
 
 
-def _new_process_without(event: str, **match: str) -> Spoil:
-    """Return a spoil: the new process of the lost rank has never recorded this event."""
+def _new_process_without(event: str, **match: str) -> Mutate:
+    """Return a mutation: the new process of the lost rank has never recorded this event."""
 
     def change(records: Records) -> None:
         pid = records.last("agent.start", rank=_LOST)["pid"]
@@ -39,7 +39,7 @@ DEFECTS = (
         base="arf",
         check="mechanism",
         reason=("protected as before", f"rank {_LOST}'s process", "has registered no handler clean"),
-        spoil=_new_process_without(REGISTERED, name="clean"),
+        mutate=_new_process_without(REGISTERED, name="clean"),
     ),
     Defect(
         name="arf-not-connected-again",
@@ -48,7 +48,7 @@ DEFECTS = (
         base="arf",
         check="mechanism",
         reason=("protected as before", f"rank {_LOST}'s process", "has not connected to the SDK"),
-        spoil=_new_process_without(CONNECTED),
+        mutate=_new_process_without(CONNECTED),
     ),
     Defect(
         name="sdk-left-after-repair",
@@ -57,7 +57,7 @@ DEFECTS = (
         base="uce",
         check="mechanism",
         reason=("protected as before", "rank 1 left the SDK before its step"),
-        spoil=recorded(_leaves_at_once),
+        mutate=recorded(_leaves_at_once),
     ),
     Defect(
         name="updates-not-reported-after-resume",
@@ -66,7 +66,7 @@ DEFECTS = (
         base="ttp",
         check="mechanism",
         reason=("protected as before", "rank 1 has not reported the update of step"),
-        spoil=recorded(_reports_no_more),
+        mutate=recorded(_reports_no_more),
     ),
     Defect(
         name="updates-not-reported-after-repair",

@@ -8,7 +8,7 @@ import shutil
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from chaos.selftest.defect import Defect, Spoil, Unspoilt, Wanted
+from chaos.selftest.defect import Defect, ExpectedVerdict, Mutate, NothingToMutate
 from chaos.selftest.files import removed, rewritten
 from chaos.selftest.records import Records, recorded
 
@@ -19,17 +19,17 @@ _TIME = re.compile(rb"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}")
 def _defect(
     name: str,
     what: str,
-    spoil: Spoil,
+    mutate: Mutate,
     *reason: str,
     base: str = "ttp",
     check: str = "history",
-    verdict: Wanted = "unknown",
+    verdict: ExpectedVerdict = "unknown",
 ) -> Defect:
-    return Defect(name, what, "files", base, check, reason, verdict, spoil)
+    return Defect(name, what, "files", base, check, reason, verdict, mutate)
 
 
-def _lost(event: str, **match: object) -> Spoil:
-    """Return a spoil: lines are gone; the lines around them are as they were written."""
+def _lost(event: str, **match: object) -> Mutate:
+    """Return a mutation: lines are gone; the lines around them are as they were written."""
     return recorded(lambda records: records.drop(records.all(event, **match)), renumber=False)
 
 
@@ -48,7 +48,7 @@ def _tail_lost(content: bytes) -> bytes:
     lines = content.rstrip(b"\0").splitlines(keepends=True)
     ends = [at for at, line in enumerate(lines) if b'"event":"step.end"' in line and b'"step":10' in line]
     if not ends:
-        raise Unspoilt("no end of step 10 is recorded")
+        raise NothingToMutate("no end of step 10 is recorded")
     return b"".join(lines[: ends[0]])
 
 
@@ -101,7 +101,7 @@ def _plan_changed(run_dir: Path) -> None:
     path = run_dir / "plan.json"
     plan = json.loads(path.read_bytes())
     if plan["budget"]["total"] is None:
-        raise Unspoilt("the plan has no budget")
+        raise NothingToMutate("the plan has no budget")
     plan["budget"]["total"] += 1000.0
     path.write_text(json.dumps(plan), "utf-8")
 

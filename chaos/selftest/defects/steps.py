@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from chaos.selftest.ckpt_file import stored
-from chaos.selftest.defect import Defect, Spoil
+from chaos.selftest.defect import Defect, Mutate
 from chaos.selftest.files import copied, rewritten
 from chaos.selftest.records import Record, Records, chain, recorded
 
@@ -14,24 +14,24 @@ SAVED = 6
 ELSEWHERE = "/elsewhere/ttp-of-yesterday"
 
 
-def _defect(name: str, what: str, spoil: Spoil, *reason: str, base: str = "ttp", check: str = "resume") -> Defect:
-    return Defect(name, what, "files", base, check, reason, spoil=spoil)
+def _defect(name: str, what: str, mutate: Mutate, *reason: str, base: str = "ttp", check: str = "resume") -> Defect:
+    return Defect(name, what, "files", base, check, reason, mutate=mutate)
 
 
-def _state_of(rank: int, step: int) -> Spoil:
-    """Return a spoil: rank 3 goes on with the state that another rank had, or itself had earlier."""
+def _state_of(rank: int, step: int) -> Mutate:
+    """Return a mutation: rank 3 goes on with the state that another rank had, or itself had earlier."""
 
-    def spoil(run_dir: Path) -> None:
+    def mutate(run_dir: Path) -> None:
         theirs = Records(run_dir, baseline=True).digest(rank, step)["parameters"]
         recorded(lambda records: records.first("initial", attempt="resume", rank=3).update(parameters=theirs))(run_dir)
 
-    return spoil
+    return mutate
 
 
-def _initial_of(prefix: str) -> Spoil:
-    """Return a spoil: some parameters have the values with which the job begins, not those of the checkpoint."""
+def _initial_of(prefix: str) -> Mutate:
+    """Return a mutation: some parameters have the values with which the job begins, not those of the checkpoint."""
 
-    def spoil(run_dir: Path) -> None:
+    def mutate(run_dir: Path) -> None:
         fresh = Records(run_dir, baseline=True).first("initial", rank=3)["parameters"]
 
         def change(records: Records) -> None:
@@ -40,7 +40,7 @@ def _initial_of(prefix: str) -> Spoil:
 
         recorded(change)(run_dir)
 
-    return spoil
+    return mutate
 
 
 def _loads(records: Records, rank: int, old: str, new: str) -> None:
@@ -62,8 +62,8 @@ def _loads_of_yesterday(records: Records) -> None:
             record["path"] = f"{ELSEWHERE}/job{record['path'].split('/job')[-1]}"
 
 
-def _shifted(by: int) -> Spoil:
-    """Return a spoil: all steps of rank 1 after the resume have another number."""
+def _shifted(by: int) -> Mutate:
+    """Return a mutation: all steps of rank 1 after the resume have another number."""
 
     def change(records: Records) -> None:
         for record in records.all(attempt="resume", rank=1):

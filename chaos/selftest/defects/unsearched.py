@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaos.selftest.defect import Defect, Spoil
+from chaos.selftest.defect import Defect, Mutate
 from chaos.selftest.files import buried
 from chaos.selftest.records import recorded
 
@@ -10,9 +10,9 @@ _SEARCHED = "all that the job has left can be searched"
 _JOB = "not searched: job: has more than 256 levels of directories below"
 
 
-def _defect(name: str, what: str, base: str, check: str, *reason: str, spoil: Spoil | None = None) -> Defect:
-    spoil = spoil or buried("job/checkpoints")
-    return Defect(name, what, "files", base, check, reason or (_SEARCHED, _JOB), "unknown", spoil)
+def _defect(name: str, what: str, base: str, check: str, *reason: str, mutate: Mutate | None = None) -> Defect:
+    mutate = mutate or buried("job/checkpoints")
+    return Defect(name, what, "files", base, check, reason or (_SEARCHED, _JOB), "unknown", mutate)
 
 
 DEFECTS = (
@@ -58,6 +58,6 @@ DEFECTS = (
         "hcce",
         "hygiene",
         "not searched when the run ended: job/closed: Permission denied",
-        spoil=recorded(lambda records: records.first("hygiene").update(unsearched=["job/closed: Permission denied"])),
+        mutate=recorded(lambda records: records.first("hygiene").update(unsearched=["job/closed: Permission denied"])),
     ),
 )

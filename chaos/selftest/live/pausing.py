@@ -37,7 +37,7 @@ def too_short(agent: Agent) -> None:
 
 
 def _while_paused(agent: Agent, spoil: Any) -> None:
-    """Spoil the parameters, ``name`` and array, while this rank is paused."""
+    """Mutate the parameters, ``name`` and array, while this rank is paused."""
     if agent.place.rank is None:
         return
 

@@ -15,7 +15,7 @@ _LOOK_SECONDS = 10.0
 
 
 def _after_copy(agent: Agent, spoil: Any) -> None:
-    """Spoil the state that a rank has got from another: ``spoil`` changes an array in place, given its name."""
+    """Mutate the state that a rank has got from another: ``spoil`` changes an array in place, given its name."""
 
     @replaces(agent, _DEVICE, "Device._send_recv")
     def send_recv(original: Any, self: Any, parameters: Any, source: int, target: int) -> Any:

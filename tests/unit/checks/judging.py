@@ -9,7 +9,7 @@ import pytest
 
 from chaos.checks.judge import Judgement
 from chaos.evidence.finding import Finding
-from tests.kit.good_run import GoodRun, Spoil, record
+from tests.kit.good_run import GoodRun, Mutate, record
 
 Judge = Callable[[GoodRun], Judgement]
 
@@ -37,10 +37,10 @@ def not_passed(judgement: Judgement) -> list[tuple[str, str, str, str]]:
     ]
 
 
-def cases_of(spoilt: Mapping[str, Sequence[tuple[Spoil, str]]]) -> list[Any]:
+def cases_of(spoilt: Mapping[str, Sequence[tuple[Mutate, str]]]) -> list[Any]:
     """A test's parameters ``check, spoil, reason`` for what spoils a run and what each check says of it then."""
 
-    def named(check: str, spoil: Spoil, number: int) -> str:
+    def named(check: str, spoil: Mutate, number: int) -> str:
         return f"{check}-{getattr(spoil, '__name__', '')}-{number}".replace("<lambda>", "")
 
     return [
@@ -50,7 +50,7 @@ def cases_of(spoilt: Mapping[str, Sequence[tuple[Spoil, str]]]) -> list[Any]:
     ]
 
 
-def resumed_job_dies(given_up: float) -> Spoil:
+def resumed_job_dies(given_up: float) -> Mutate:
     """Rank 1 ends with a code of its own, at 25 s; at ``given_up`` the harness gives the resumed job up for an end."""
 
     def spoil(run: GoodRun) -> None:

@@ -16,8 +16,8 @@ from tests.kit.good_run import (
     RANKS,
     SAVED,
     GoodRun,
+    Mutate,
     Record,
-    Spoil,
     good_run,
     hex_of,
     loss_after,
@@ -95,7 +95,7 @@ def before_the_other_fault(run: GoodRun) -> None:
     run.replan(faults=(replace(fault, trigger={"all": [{"step": SAVED, "phase": "step.end"}, {"after": "other"}]}),))
 
 
-def without(key: str, event: str, **match: object) -> Spoil:
+def without(key: str, event: str, **match: object) -> Mutate:
     """Takes one field away from the events of that name."""
 
     def spoil(run: GoodRun) -> None:
@@ -120,7 +120,7 @@ def without_the_log_line(run: GoodRun) -> None:
     run.replan(faults=(replace(fault, trigger={"log": {"contains": "loss scale", "rank": 0}}),))
 
 
-INJECTION: list[tuple[Spoil, str]] = [
+INJECTION: list[tuple[Mutate, str]] = [
     (never_made, "the fault missed: the process was gone"),
     (lambda run: run.drop("fault.landed"), "no landing of this fault"),
     (lambda run: run.drop("fault.injecting"), "no record of the injection into rank 2"),
@@ -173,7 +173,7 @@ def clock_back(run: GoodRun) -> None:
     file_of(run, "train-rank_1")[9]["mono"] -= 10**10
 
 
-def torn(prefix: str) -> Spoil:
+def torn(prefix: str) -> Mutate:
     def spoil(run: GoodRun) -> None:
         (name,) = [name for name in run.files if name.startswith(prefix)]
         content = written(run.files[name])
@@ -211,7 +211,7 @@ def a_rank_too_many(run: GoodRun) -> None:
     run.add("resume-rank_3", record(13.9, "agent.start", python="3.11", argv=["train.py"], **place))
 
 
-HISTORY: list[tuple[Spoil, str]] = [
+HISTORY: list[tuple[Mutate, str]] = [
     (file_of_another_run, "there are writers of 2 runs"),
     (a_rank_too_many, "there is a rank 4"),
     (
@@ -242,16 +242,16 @@ HISTORY: list[tuple[Spoil, str]] = [
 ]
 
 
-def ended(**what: object) -> Spoil:
+def ended(**what: object) -> Mutate:
     return lambda run: run.only("run.end").update(what)
 
 
-def expired(name: str, at: float, attempt: str | None) -> Spoil:
+def expired(name: str, at: float, attempt: str | None) -> Mutate:
     event = record(at, "deadline.expired", attempt, name=name, seconds=180, detail="rank 1 has begun no step")
     return lambda run: run.add("harness", event)
 
 
-def stopped(at: float) -> Spoil:
+def stopped(at: float) -> Mutate:
     event = record(at, "harness.stopped", "train", seconds=42.5, since=1, until=2)
     return lambda run: run.add("harness", event)
 
@@ -266,7 +266,7 @@ def helper_lost(run: GoodRun) -> None:
     run.only("run.end")["error"] = "node 1: its remote helper was lost: signal SIGKILL"
 
 
-def both(one: Spoil, other: Spoil) -> Spoil:
+def both(one: Mutate, other: Mutate) -> Mutate:
     def spoil(run: GoodRun) -> None:
         one(run)
         other(run)
@@ -274,7 +274,7 @@ def both(one: Spoil, other: Spoil) -> Spoil:
     return spoil
 
 
-def fails_by_itself(event: str, attempt: str | None = None) -> Spoil:
+def fails_by_itself(event: str, attempt: str | None = None) -> Mutate:
     def spoil(run: GoodRun) -> None:
         error = "ranks [0] did not reach step 12"
         run.only("run.end")["error"] = error
@@ -283,7 +283,7 @@ def fails_by_itself(event: str, attempt: str | None = None) -> Spoil:
     return spoil
 
 
-RUN: list[tuple[Spoil, str]] = [
+RUN: list[tuple[Mutate, str]] = [
     (lambda run: run.drop("run.end"), "the history has no run.end"),
     (ended(interrupted=True), "the run was interrupted"),
     (without("interrupted", "run.end"), "does not say whether it was interrupted or failed"),
@@ -348,7 +348,7 @@ def unreadable_kind(run: GoodRun) -> None:
     run.others[path] = b"\x0a\x07\x0a\x01m\x1a\x02\x0a\x00"
 
 
-CHECKPOINT: list[tuple[Spoil, str]] = [
+CHECKPOINT: list[tuple[Mutate, str]] = [
     (no_digest_at_the_saved_step, "the baseline has no digests of rank 0 at step 5"),
     (nothing_to_compare_with, "recorded no digests at the saved step, and there is no baseline to compare with"),
     (no_names, "no record of which parameters rank 0 has"),
@@ -389,7 +389,7 @@ def resume_skipped(run: GoodRun) -> None:
     run.add("harness", record(12.4, "resume.skipped", "resume", reason="no checkpoint was saved"))
 
 
-RESUME: list[tuple[Spoil, str]] = [
+RESUME: list[tuple[Mutate, str]] = [
     (resume_skipped, "no start of attempt resume: no checkpoint was saved"),
     (lambda run: run.drop("attempt.start", attempt="resume"), "no start of attempt resume"),
     (lambda run: run.drop_file("resume-rank_1"), "no history of rank 1 in attempt resume"),
@@ -507,7 +507,7 @@ def tolerance_of_weights(run: GoodRun) -> None:
     run.only("digest", attempt="resume", rank=0, step=12)["parameters"]["layer1.bias"] = hex_of("close by")
 
 
-LOSS: list[tuple[Spoil, str]] = [
+LOSS: list[tuple[Mutate, str]] = [
     (
         lambda run: run.only("digest", attempt="resume", rank=1, step=8).update(parameters=None),
         "no parameter digests of rank 1 at step 8",
@@ -541,7 +541,7 @@ LOSS: list[tuple[Spoil, str]] = [
     ),
 ]
 
-CONSISTENCY: list[tuple[Spoil, str]] = [
+CONSISTENCY: list[tuple[Mutate, str]] = [
     (
         lambda run: run.drop("digest", attempt="resume", rank=3),
         "no digests to compare ranks 1,3 by after step 12 in attempt resume",
@@ -567,7 +567,7 @@ def rename_unseen(run: GoodRun) -> None:
     run.log = [(at, text) for at, text in run.log if "rename" not in text]
 
 
-MECHANISM: list[tuple[Spoil, str]] = [
+MECHANISM: list[tuple[Mutate, str]] = [
     (unheard, "there is a checkpoint, but neither a handler's call nor a log line"),
     (nobody_listened, "neither an agent nor the SDK has recorded anything"),
     (rename_unseen, "nothing shows the rename"),
@@ -603,14 +603,14 @@ def no_rename_marker(run: GoodRun) -> None:
     run.log = [(at, text) for at, text in run.log if "rename" not in text]
 
 
-def noticed(at: float) -> Spoil:
+def noticed(at: float) -> Mutate:
     def spoil(run: GoodRun) -> None:
         run.log = [(at if "ABNORMAL" in text else moment, text) for moment, text in run.log[:2]]
 
     return spoil
 
 
-RECOVERY: list[tuple[Spoil, str]] = [
+RECOVERY: list[tuple[Mutate, str]] = [
     (lambda run: run.log.pop(1), "detection ≤ 10 s | the controller's change to ABNORMAL is not in the SDK's logs"),
     (lambda run: run.log.clear(), "detection ≤ 10 s | the controller's change to ABNORMAL is not in the SDK's logs"),
     (wall_jump, "detection ≤ 10 s | the wall clock jumped by 3600.000 s during the run"),
@@ -633,7 +633,7 @@ def ledger_damaged(run: GoodRun) -> None:
     run.others["undo.jsonl"] = b"{not json}\n"
 
 
-HYGIENE: list[tuple[Spoil, str]] = [
+HYGIENE: list[tuple[Mutate, str]] = [
     (lambda run: run.drop("hygiene"), "no check was made"),
     (lambda run: run.only("hygiene").pop("orphans"), "not looked for: orphans"),
     (lambda run: run.only("hygiene").pop("ports"), "not looked for: ports"),
@@ -677,7 +677,7 @@ REMOVED = cases_of(
 
 
 @pytest.mark.parametrize(("check", "spoil", "reason"), REMOVED)
-def test_missing_evidence_is_unknown(run: GoodRun, judged: Judge, check: str, spoil: Spoil, reason: str) -> None:
+def test_missing_evidence_is_unknown(run: GoodRun, judged: Judge, check: str, spoil: Mutate, reason: str) -> None:
     spoil(run)
     judgement = judged(run)
     assert said(judgement, check, "unknown", reason), not_passed(judgement)
@@ -685,7 +685,7 @@ def test_missing_evidence_is_unknown(run: GoodRun, judged: Judge, check: str, sp
 
 
 @pytest.mark.parametrize("spoil", [spoil for spoil, _ in INJECTION], ids=lambda spoil: getattr(spoil, "__name__", ""))
-def test_without_proof_of_the_fault_nobody_is_blamed(run: GoodRun, judged: Judge, spoil: Spoil) -> None:
+def test_without_proof_of_the_fault_nobody_is_blamed(run: GoodRun, judged: Judge, spoil: Mutate) -> None:
     spoil(run)
     assert judged(run).verdict == "unknown"
 

@@ -11,7 +11,7 @@ from chaos.checks.registry import BUILT_IN
 from chaos.plan.parts.equivalence import Comparable
 from chaos.plan.parts.fault_tolerance import Watch
 from chaos.plan.parts.recovery_options import RecoveryOptions
-from tests.kit.good_run import GoodRun, Saved, Spoil, digests_of, record, state_after
+from tests.kit.good_run import GoodRun, Mutate, Saved, digests_of, record, state_after
 from tests.kit.repaired_run import place_of
 from tests.kit.rolled_back_run import AT, HELD, NORM, PHASES_S, RECORD, SPIKE, SPIKER, log_of, rolled_back_run
 from tests.unit.checks.judging import Judge, said
@@ -135,7 +135,7 @@ def _late(event: dict[str, object]) -> bool:
         (another_state, "resume", "rank 3 held another state than that of step 6"),
     ],
 )
-def test_a_defect_of_the_rollback_is_a_failure(judged: Judge, spoil: Spoil, check: str, text: str) -> None:
+def test_a_defect_of_the_rollback_is_a_failure(judged: Judge, spoil: Mutate, check: str, text: str) -> None:
     run = rolled_back_run()
     spoil(run)
     assert said(judged(run), check, "fail", text)
@@ -321,7 +321,7 @@ def not_recorded(run: GoodRun) -> None:
         (not_recorded, "the norm that rank 1's spike came to in step 8 is not recorded"),
     ],
 )
-def test_a_spike_without_proof_is_unknown(judged: Judge, spoil: Spoil, text: str) -> None:
+def test_a_spike_without_proof_is_unknown(judged: Judge, spoil: Mutate, text: str) -> None:
     run = rolled_back_run()
     spoil(run)
     judgement = judged(run)

@@ -15,7 +15,7 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.finding import worst
 from chaos.history.reader import read_history
 from chaos.plan.parts.fault import PlannedFault
-from tests.kit.good_run import SAVED, GoodRun, Record, Saved, Spoil, loss_after, pid_of, record, state_after, written
+from tests.kit.good_run import SAVED, GoodRun, Mutate, Record, Saved, loss_after, pid_of, record, state_after, written
 from tests.unit.checks.harmless import nothing_happens
 from tests.unit.checks.judging import Judge
 from tests.unit.checks.limits import nothing_can_be_saved
@@ -201,7 +201,7 @@ def two_faults(run: GoodRun) -> None:
     run.add("harness", record(12.1, "fault.healed", fault="kill-2", how="the process is gone"))
 
 
-GOOD: list[Spoil] = [
+GOOD: list[Mutate] = [
     log_line_seen,
     one_of_two_conditions,
     nested_conditions,
@@ -228,7 +228,7 @@ GOOD: list[Spoil] = [
 
 
 @pytest.mark.parametrize("shape", GOOD, ids=lambda shape: str(shape.__name__))
-def test_good_recovery_passes(run: GoodRun, judged: Judge, shape: Spoil) -> None:
+def test_good_recovery_passes(run: GoodRun, judged: Judge, shape: Mutate) -> None:
     shape(run)
     judgement = judged(run)
     assert [finding for finding in judgement.findings if finding.verdict != "pass"] == []
@@ -237,7 +237,7 @@ def test_good_recovery_passes(run: GoodRun, judged: Judge, shape: Spoil) -> None
 
 @pytest.mark.parametrize("shape", [nothing_can_be_saved, nothing_happens], ids=lambda shape: str(shape.__name__))
 def test_run_without_a_recovery_passes_and_says_that_none_was_measured(
-    run: GoodRun, judged: Judge, shape: Spoil
+    run: GoodRun, judged: Judge, shape: Mutate
 ) -> None:
     shape(run)
     judgement = judged(run)

@@ -10,7 +10,7 @@ import pytest
 
 from chaos.checks.judge import judge
 from chaos.plan.parts.response import Recovery
-from tests.kit.good_run import GoodRun, Record, Spoil, record
+from tests.kit.good_run import GoodRun, Mutate, Record, record
 from tests.kit.repaired_run import STRUCK, TEXTS, hcce_run, place_of, twice_run, uce_run
 from tests.unit.checks.judging import Judge, said
 
@@ -73,7 +73,7 @@ def other_baseline(run: GoodRun) -> None:
             event["batch"] = "0" * 32
 
 
-UNKNOWN: list[tuple[str, Spoil, str]] = [
+UNKNOWN: list[tuple[str, Mutate, str]] = [
     ("injection", lambda run: run.drop("fault.raised"), "rank 1's own history has no error that it raised"),
     ("injection", lambda run: raised(run).update(text=TEXTS["hcce"]), "rank 1 raised 'HCCEError error occurs"),
     (
@@ -159,7 +159,7 @@ UNKNOWN: list[tuple[str, Spoil, str]] = [
 @pytest.mark.parametrize(
     ("check", "spoil", "reason"), UNKNOWN, ids=[f"{check}-{number}" for number, (check, _, _) in enumerate(UNKNOWN, 1)]
 )
-def test_missing_evidence_is_unknown_and_says_why(judged: Judge, check: str, spoil: Spoil, reason: str) -> None:
+def test_missing_evidence_is_unknown_and_says_why(judged: Judge, check: str, spoil: Mutate, reason: str) -> None:
     run = uce_run()
     spoil(run)
     judgement = judged(run)

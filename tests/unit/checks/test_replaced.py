@@ -8,7 +8,7 @@ import pytest
 
 from chaos.checks.registry import BUILT_IN
 from chaos.plan.parts.response import Recovery
-from tests.kit.good_run import GoodRun, Spoil, digests_of, float_hex_next, pid_of, record, state_after
+from tests.kit.good_run import GoodRun, Mutate, digests_of, float_hex_next, pid_of, record, state_after
 from tests.kit.replaced_run import AT, HELD, NEW_PID, PHASES_S, SOURCE, VICTIM, place_of, replaced_run
 from tests.unit.checks.judging import Judge, said
 
@@ -26,7 +26,7 @@ def test_a_good_rescheduling_passes_every_check_and_is_measured(judged: Judge) -
     assert seconds == pytest.approx(PHASES_S)
 
 
-def call(rank: int, name: str, at: float, *, ok: bool = True, new: bool = False, **fields: Any) -> Spoil:
+def call(rank: int, name: str, at: float, *, ok: bool = True, new: bool = False, **fields: Any) -> Mutate:
     """One more call of a handler, ``at`` seconds after the beginning of the struck step."""
 
     def spoil(run: GoodRun) -> None:
@@ -38,7 +38,7 @@ def call(rank: int, name: str, at: float, *, ok: bool = True, new: bool = False,
     return spoil
 
 
-def without(rank: int, name: str, *, new: bool = False) -> Spoil:
+def without(rank: int, name: str, *, new: bool = False) -> Mutate:
     """A handler that was never called."""
 
     def spoil(run: GoodRun) -> None:
@@ -48,7 +48,7 @@ def without(rank: int, name: str, *, new: bool = False) -> Spoil:
     return spoil
 
 
-def failed(rank: int, name: str) -> Spoil:
+def failed(rank: int, name: str) -> Mutate:
     def spoil(run: GoodRun) -> None:
         run.only("handler.exit", rank=rank, name=name)["ok"] = False
 
@@ -98,7 +98,7 @@ def twice_by_the_log(run: GoodRun) -> None:
     run.log.append((AT + 4, "Start do arf repair"))
 
 
-DEFECTS: dict[str, tuple[Spoil, str, str]] = {
+DEFECTS: dict[str, tuple[Mutate, str, str]] = {
     "a survivor is not stopped": (without(1, "stop"), "mechanism", "stop was not called on rank 1"),
     "a survivor keeps its groups": (without(3, "rebuild_group"), "mechanism", "rebuild_group was not called on rank 3"),
     "groups are rebuilt twice": (call(1, "rebuild_group", 3.5), "mechanism", "rebuild_group was called 2 times"),
@@ -144,14 +144,14 @@ def never_returned(run: GoodRun) -> None:
     run.drop("handler.exit", name="rebuild_group", rank=1)
 
 
-def without_line(text: str) -> Spoil:
+def without_line(text: str) -> Mutate:
     def spoil(run: GoodRun) -> None:
         run.log = [(at, line) for at, line in run.log if text not in line]
 
     return spoil
 
 
-UNKNOWN: dict[str, tuple[Spoil, str]] = {
+UNKNOWN: dict[str, tuple[Mutate, str]] = {
     "no handler was recorded": (no_handler, "no call of a handler was recorded"),
     "neither handler nor log": (nothing, "neither a handler's call nor a log"),
     "no start of the new process": (no_start, "no start"),
@@ -178,7 +178,7 @@ def test_without_evidence_it_is_unknown(judged: Judge, name: str) -> None:
         ("repair", lambda run: run.log.pop()),
     ],
 )
-def test_a_phase_whose_end_is_not_recorded_is_unknown(judged: Judge, phase: str, spoil: Spoil) -> None:
+def test_a_phase_whose_end_is_not_recorded_is_unknown(judged: Judge, phase: str, spoil: Mutate) -> None:
     run = replaced_run()
     spoil(run)
     seconds = {one.name: one.seconds for one in judged(run).recovery.phases}

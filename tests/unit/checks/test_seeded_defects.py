@@ -15,9 +15,9 @@ from tests.kit.good_run import (
     SAVED,
     UNDO,
     GoodRun,
+    Mutate,
     Record,
     Saved,
-    Spoil,
     digests_of,
     float_hex_next,
     hex_of,
@@ -188,7 +188,7 @@ def a_survivor_trained_on(run: GoodRun) -> None:
     run.add("train-rank_3", record(10.6, "step.end", step=SAVED + 1, **place))
 
 
-CHECKPOINT: list[tuple[Spoil, str]] = [
+CHECKPOINT: list[tuple[Mutate, str]] = [
     (a_survivor_trained_on, "step 5 is the last one that any survivor trained | rank 3 trained step 6"),
     (older_step_under_this_name, "step_num 4 is stored"),
     (lambda run: store(run, 0, step_num=SAVED + 1), "step_num 6 is stored"),
@@ -330,7 +330,7 @@ def file_of_another_run(run: GoodRun) -> None:
         event["path"] = f"/elsewhere/r0/job/{event['path']}"
 
 
-RESUME: list[tuple[Spoil, str]] = [
+RESUME: list[tuple[Mutate, str]] = [
     (batch_twice_in_a_step, "rank 1 trained a batch of step 8 twice in attempt resume"),
     (
         lambda run: run.drop("step.end", attempt="resume", rank=1, step=6),
@@ -404,7 +404,7 @@ def schedule_not_restored(run: GoodRun) -> None:
             event["parameters"]["learning_rate"] = hex_of("warm up again", event["step"])
 
 
-LOSS: list[tuple[Spoil, str]] = [
+LOSS: list[tuple[Mutate, str]] = [
     (lambda run: drift(run, 0), "first at rank 0, step 8"),
     (right_on_rank_0_only, "first at rank 1, step 8"),
     (last_bit_of_the_loss, "first at rank 2, step 12"),
@@ -429,14 +429,14 @@ def ranks_begin_apart(run: GoodRun) -> None:
     initial(run, 3)["layer1.weight"] = hex_of("other")
 
 
-CONSISTENCY: list[tuple[Spoil, str]] = [
+CONSISTENCY: list[tuple[Mutate, str]] = [
     (ranks_disagree, "ranks 1 and 3 disagree after step 9 of attempt resume: layer1.weight"),
     (ranks_disagree_before, "ranks 0 and 2 disagree after step 3 of attempt train: moments.layer1.bias"),
     (ranks_begin_apart, "ranks 1 and 3 disagree before the first step of attempt resume"),
 ]
 
 
-def handler(name: str) -> Spoil:
+def handler(name: str) -> Mutate:
     def spoil(run: GoodRun) -> None:
         run.add("train-rank_0", record(11.18, "handler.enter", name=name, **SURVIVOR))
         run.add("train-rank_0", record(11.19, "handler.exit", name=name, ok=True, **SURVIVOR))
@@ -490,7 +490,7 @@ def started_again_after_the_resume(run: GoodRun) -> None:
     run.add("resume-rank_1", record(13.95, "agent.start", "resume", 1, 77, python="3.11", argv=["train.py"]))
 
 
-MECHANISM: list[tuple[Spoil, str]] = [
+MECHANISM: list[tuple[Mutate, str]] = [
     (started_again_after_the_resume, "rank 1 was started again in attempt resume: processes 2001, 77"),
     (handler("repair"), "online repair acted: handler repair on rank 0"),
     (handler("rollback"), "online repair acted: handler rollback on rank 0"),
@@ -510,7 +510,7 @@ MECHANISM: list[tuple[Spoil, str]] = [
 ]
 
 
-def budget(name: str, seconds: float) -> Spoil:
+def budget(name: str, seconds: float) -> Mutate:
     def spoil(run: GoodRun) -> None:
         phases = {**run.plan.response.budget.phases, name: seconds}
         run.replan(budget=replace(run.plan.response.budget, phases=phases))
@@ -518,14 +518,14 @@ def budget(name: str, seconds: float) -> Spoil:
     return spoil
 
 
-RECOVERY: list[tuple[Spoil, str]] = [
+RECOVERY: list[tuple[Mutate, str]] = [
     (budget("detection", 0.599999999), "detection ≤ 0.6 s | 0.600 s"),
     (budget("relaunch", 8.1), "relaunch ≤ 8.1 s | 8.170 s"),
     (lambda run: run.replan(budget=replace(run.plan.response.budget, total=11.8)), "total ≤ 11.8 s | 11.830 s"),
 ]
 
 
-def left(**what: object) -> Spoil:
+def left(**what: object) -> Mutate:
     return lambda run: run.only("hygiene").update(what)
 
 
@@ -538,7 +538,7 @@ def open_undo(run: GoodRun) -> None:
     run.others["undo.jsonl"] = ledger(UNDO)
 
 
-HYGIENE: list[tuple[Spoil, str]] = [
+HYGIENE: list[tuple[Mutate, str]] = [
     (left(orphans=[{"pid": 77, "cmdline": ["python", "train.py"]}]), "processes left: 77 (python train.py)"),
     (left_behind, "outlived the ranks of attempt train: 78 (python helper.py)"),
     (left(ports=[8118]), "ports still open: 8118"),
@@ -566,19 +566,19 @@ def injected_again_after_the_resume(run: GoodRun) -> None:
     run.add("harness", {**again, "attempt": "resume", "pid": pid_of("resume", 2), "mono": again["mono"] + 13 * 10**9})
 
 
-INJECTION: list[tuple[Spoil, str]] = [
+INJECTION: list[tuple[Mutate, str]] = [
     (landed_again, "injected twice: 2 landings"),
     (injected_again_after_the_resume, "injected twice: 1 landings, 2 injections"),
 ]
 
 
-def expired(name: str, at: float, attempt: str | None) -> Spoil:
+def expired(name: str, at: float, attempt: str | None) -> Mutate:
     detail = "rank 1 has not exited"
     event = record(at, "deadline.expired", attempt, name=name, seconds=300, detail=detail)
     return lambda run: run.add("harness", event)
 
 
-RUN: list[tuple[Spoil, str]] = [
+RUN: list[tuple[Mutate, str]] = [
     (resumed_job_dies(given_up=25.01), "rank 1 ended with exit code 1: rank 1 (exit code 1) ended before"),
     (expired("end", 20.0, "train"), "deadline end (300 s) is kept | it ran out: rank 1 has not exited"),
     (expired("start", 20.0, "resume"), "deadline start (300 s) is kept"),
@@ -600,7 +600,7 @@ SEEDED = cases_of(
 
 
 @pytest.mark.parametrize(("check", "spoil", "reason"), SEEDED)
-def test_defect_is_caught_for_its_reason(run: GoodRun, judged: Judge, check: str, spoil: Spoil, reason: str) -> None:
+def test_defect_is_caught_for_its_reason(run: GoodRun, judged: Judge, check: str, spoil: Mutate, reason: str) -> None:
     spoil(run)
     judgement = judged(run)
     assert said(judgement, check, "fail", reason), not_passed(judgement)

@@ -14,8 +14,8 @@ from chaos.plan.parts.response import Recovery
 from tests.kit.good_run import (
     LAST,
     GoodRun,
+    Mutate,
     Record,
-    Spoil,
     digests_of,
     float_hex_next,
     hex_of,
@@ -53,7 +53,7 @@ def hold(run: GoodRun, rank: int, *, of: int, step: int, prefix: str = "") -> No
     restored(run, rank)["parameters"].update({name: other[name] for name in other if name.startswith(prefix)})
 
 
-def call(rank: int, name: str, at: float, *, ok: bool = True) -> Spoil:
+def call(rank: int, name: str, at: float, *, ok: bool = True) -> Mutate:
     """One more call of a handler, ``at`` seconds after the beginning of the struck step."""
 
     def spoil(run: GoodRun) -> None:
@@ -63,7 +63,7 @@ def call(rank: int, name: str, at: float, *, ok: bool = True) -> Spoil:
     return spoil
 
 
-def not_called(rank: int, name: str) -> Spoil:
+def not_called(rank: int, name: str) -> Mutate:
     def spoil(run: GoodRun) -> None:
         run.drop("handler.enter", rank=rank, name=name)
         run.drop("handler.exit", rank=rank, name=name)
@@ -71,11 +71,11 @@ def not_called(rank: int, name: str) -> Spoil:
     return spoil
 
 
-def failed(rank: int, name: str) -> Spoil:
+def failed(rank: int, name: str) -> Mutate:
     return lambda run: run.only("handler.exit", rank=rank, name=name).update(ok=False, error="RuntimeError: no stream")
 
 
-def log_line(at: float, text: str) -> Spoil:
+def log_line(at: float, text: str) -> Mutate:
     def spoil(run: GoodRun) -> None:
         run.log.append((AT + at, text))
         run.log.sort()
@@ -150,7 +150,7 @@ def cleaned_before_stopped(run: GoodRun) -> None:
     file_of(run, 2).sort(key=lambda event: int(event["mono"]))
 
 
-MECHANISM: list[tuple[Callable[[], GoodRun], Spoil, str]] = [
+MECHANISM: list[tuple[Callable[[], GoodRun], Mutate, str]] = [
     (uce_run, did_not_act, "it did not act: no handler was called, and the SDK's log has no repair"),
     (uce_run, not_called(3, "stop"), "stop was not called on rank 3 in recovery 1"),
     (hcce_run, not_called(2, "clean"), "clean was not called on rank 2 in recovery 1"),
@@ -248,7 +248,7 @@ def read_a_checkpoint(run: GoodRun) -> None:
     run.add("train-rank_1", record(AT + 0.45, "load.begin", path="checkpoints/rank_1/a.ckpt", **place_of(1)))
 
 
-RESUME: list[tuple[Callable[[], GoodRun], Spoil, str]] = [
+RESUME: list[tuple[Callable[[], GoodRun], Mutate, str]] = [
     (uce_run, one_step_too_far_back, f"rank 2 went on at step {HELD}: step {HELD} was trained again"),
     (hcce_run, one_step_too_far_back, f"rank 2's step counter was {HELD - 1}, not {HELD}"),
     (uce_run, replay_skipped, f"rank 2 went on at step {STRUCK + 1}: step {STRUCK} was skipped"),
@@ -295,7 +295,7 @@ def weight_off(run: GoodRun, rank: int = 1, step: int = STRUCK) -> None:
     one["parameters"]["layer1.weight"] = hex_of("another")
 
 
-OTHERS: list[tuple[str, Callable[[], GoodRun], Spoil, str]] = [
+OTHERS: list[tuple[str, Callable[[], GoodRun], Mutate, str]] = [
     ("loss", uce_run, loss_off, f"first at rank 1, step {STRUCK}: loss"),
     ("loss", uce_run, weight_off, f"first at rank 1, step {STRUCK}: 1 differ: layer1.weight"),
     ("consistency", uce_run, weight_off, f"ranks 1 and 3 disagree after step {STRUCK}"),
@@ -351,7 +351,7 @@ SEEDED = [
 
 @pytest.mark.parametrize(("check", "good", "spoil", "reason"), SEEDED)
 def test_defect_is_caught_for_its_reason(
-    judged: Judge, check: str, good: Callable[[], GoodRun], spoil: Spoil, reason: str
+    judged: Judge, check: str, good: Callable[[], GoodRun], spoil: Mutate, reason: str
 ) -> None:
     run = good()
     spoil(run)

@@ -11,7 +11,7 @@ from chaos.checks.judge import judge
 from chaos.plan.job_effect import NONE
 from chaos.plan.parts.equivalence import Comparable
 from chaos.plan.parts.fault import PlannedFault
-from tests.kit.good_run import LAST, RANKS, GoodRun, Spoil, good_run, hex_of
+from tests.kit.good_run import LAST, RANKS, GoodRun, Mutate, good_run, hex_of
 from tests.kit.repaired_run import STRUCK, uce_run
 from tests.unit.checks.harmless import nothing_happens
 from tests.unit.checks.judging import Judge, cases_of, not_passed, said
@@ -54,7 +54,7 @@ def other_batches(run: GoodRun) -> None:
             record["batch"] = hex_of("another", record["rank"], record["step"])
 
 
-SPOILT: dict[str, list[tuple[Spoil, str]]] = {
+SPOILT: dict[str, list[tuple[Mutate, str]]] = {
     "resume": [
         (lambda run: forget(run, 6, LAST, *range(RANKS)), "rank 3 stopped after step 5"),
         (lambda run: forget(run, 4, LAST, 3), "rank 3 stopped after step 3"),
@@ -73,7 +73,7 @@ SPOILT: dict[str, list[tuple[Spoil, str]]] = {
     ],
 }
 
-WITHOUT: dict[str, list[tuple[Spoil, str]]] = {
+WITHOUT: dict[str, list[tuple[Mutate, str]]] = {
     "resume": [
         (lambda run: run.drop("step.end", rank=1), "no end of a step of rank 1 in attempt train is recorded"),
         (lambda run: run.drop("step.begin", rank=1), "no step of rank 1 in attempt train is recorded"),
@@ -115,7 +115,7 @@ def test_the_good_run_passes(run: GoodRun, judged: Judge) -> None:
 @pytest.mark.parametrize("until", [None, 4])
 @pytest.mark.parametrize(("check", "spoil", "reason"), cases_of(SPOILT))
 def test_what_is_wrong_fails(
-    run: GoodRun, judged: Judge, check: str, spoil: Spoil, reason: str, until: int | None
+    run: GoodRun, judged: Judge, check: str, spoil: Mutate, reason: str, until: int | None
 ) -> None:
     """However far the run can be compared with the fault-free one."""
     if until is not None:
@@ -126,7 +126,7 @@ def test_what_is_wrong_fails(
 
 
 @pytest.mark.parametrize(("check", "spoil", "reason"), cases_of(WITHOUT))
-def test_without_evidence_it_is_unknown(run: GoodRun, judged: Judge, check: str, spoil: Spoil, reason: str) -> None:
+def test_without_evidence_it_is_unknown(run: GoodRun, judged: Judge, check: str, spoil: Mutate, reason: str) -> None:
     spoil(run)
     assert said(judged(run), check, "unknown", reason)
 
@@ -165,7 +165,7 @@ def test_a_directory_of_the_job_that_was_not_kept_tells_of_no_checkpoint(run: Go
     assert said(judge(directory), "checkpoint", "unknown", "the job's directory was not kept")
 
 
-def after_the_repair(run: GoodRun, change: Spoil) -> GoodRun:
+def after_the_repair(run: GoodRun, change: Mutate) -> GoodRun:
     run.replan(baseline="none")
     run.baseline = None
     change(run)

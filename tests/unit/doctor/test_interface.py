@@ -14,8 +14,8 @@ import chaos
 from chaos.base.refusal import Refused
 from chaos.doctor import Machine, Probe, probe
 from chaos.doctor.sdk.fit import CONTROLLER, disagreements
+from chaos.doctor.sdk.needs import Needs, Use, needs_of
 from chaos.doctor.sdk.offered import Offer, Offered, offered_by
-from chaos.doctor.sdk.wanted import Use, Wanted, wanted_by
 from chaos.run.driver import _refuse_if_lacking
 from chaos.run.prepare.needs import needs_of_scenario
 from chaos.run.prepare.prepare import known_names, prepare
@@ -118,10 +118,10 @@ def seen(machine: Machine, need: str = "interface") -> Probe:
     ("name", "own_agent"), [*((name, False) for name in CONTROLLER), ("tft_register_mindx_callback", True)]
 )
 def test_who_hosts_the_controller_needs_its_names_whoever_the_agent_is(name: str, own_agent: bool) -> None:
-    wanted = Wanted([Use("controller_ttp", name, "here")])
-    (found,) = disagreements(wanted, Offered({"controller_ttp": {}}))
+    needs = Needs([Use("controller_ttp", name, "here")])
+    (found,) = disagreements(needs, Offered({"controller_ttp": {}}))
     assert found.own_agent is own_agent
-    assert disagreements(wanted, Offered({"controller_ttp": {name: Offer("there")}})) == []
+    assert disagreements(needs, Offered({"controller_ttp": {name: Offer("there")}})) == []
 
 
 def test_the_stand_in_offers_what_the_vendors_controller_does() -> None:
@@ -198,8 +198,8 @@ def test_what_fits_or_cannot_be_told_is_no_disagreement(install: Install, change
 def test_a_call_that_may_fail_is_no_disagreement(install: Install) -> None:
     machine = install()
     assert machine.package is not None
-    wanted = wanted_by(machine.package("mindspore"))  # type: ignore[arg-type]
-    (guarded,) = [use for use in wanted.uses if use.name == "tft_get_reboot_type"]
+    needs = needs_of(machine.package("mindspore"))  # type: ignore[arg-type]
+    (guarded,) = [use for use in needs.uses if use.name == "tft_get_reboot_type"]
     assert guarded.guarded
     assert seen(machine).ok
     (told,) = [machine.package("mindspore")]
@@ -238,12 +238,12 @@ def test_mindspores_calls_fit_the_stand_in() -> None:
     mindspore = Machine().package("mindspore")
     if mindspore is None:
         pytest.skip("MindSpore is not installed for this Python")
-    wanted = wanted_by(mindspore)
-    names = {use.name for use in wanted.uses}
+    needs = needs_of(mindspore)
+    names = {use.name for use in needs.uses}
     assert names >= {"tft_init_processor", "tft_end_updating_os", "tft_wait_next_action", "ReportState", "RepairType"}
-    assert {function.name for function in wanted.handed} >= {"tft_register_save_ckpt_handler", "report_fault_ranks"}
+    assert {function.name for function in needs.registered} >= {"tft_register_save_ckpt_handler", "report_fault_ranks"}
     standin = Path(chaos.__file__).parent / "rehearsal" / "sdk" / "mindio_ttp"
-    assert disagreements(wanted, offered_by(standin)) == []
+    assert disagreements(needs, offered_by(standin)) == []
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ def nothing(_: Path) -> None:
 
 
 DEFECT = Defect(
-    "loss-drift", "The loss drifts.", "files", "kill-rank", "loss", ("rank 1", "history/a:3"), spoil=nothing
+    "loss-drift", "The loss drifts.", "files", "kill-rank", "loss", ("rank 1", "history/a:3"), mutate=nothing
 )
 
 
@@ -55,13 +55,13 @@ def test_a_row_as_json() -> None:
 @pytest.mark.parametrize("reason", [(), ("",)])
 def test_a_defect_needs_a_reason(reason: tuple[str, ...]) -> None:
     with pytest.raises(ValueError, match="without a reason"):
-        Defect("a", "b", "files", "kill-rank", "loss", reason, spoil=nothing)
+        Defect("a", "b", "files", "kill-rank", "loss", reason, mutate=nothing)
 
 
 def test_a_defect_of_files_has_spoil_and_another_has_inside() -> None:
     with pytest.raises(ValueError, match="has inside"):
-        Defect("a", "b", "SDK", "kill-rank", "loss", ("c",), spoil=nothing)
-    with pytest.raises(ValueError, match="has spoil"):
+        Defect("a", "b", "SDK", "kill-rank", "loss", ("c",), mutate=nothing)
+    with pytest.raises(ValueError, match="has mutate"):
         Defect("a", "b", "files", "kill-rank", "loss", ("c",), inside="package.module:function")
 
 

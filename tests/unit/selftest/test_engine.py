@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from chaos.selftest.base import BaseUnusable
-from chaos.selftest.defect import Defect, Row, Spoil
+from chaos.selftest.defect import Defect, Mutate, Row
 from chaos.selftest.engine import Engine
 from chaos.selftest.records import recorded
 from chaos.selftest.session import Result
@@ -35,13 +35,13 @@ def take(name: str, target: Path) -> Path:
     return good_run().write(target)
 
 
-def files(name: str, spoil: Spoil, check: str = "loss", *reason: str, base: str = "good") -> Defect:
-    return Defect(name, "It is spoilt.", "files", base, check, reason or ("first at rank 2, step 9",), spoil=spoil)
+def files(name: str, mutate: Mutate, check: str = "loss", *reason: str, base: str = "good") -> Defect:
+    return Defect(name, "It is spoilt.", "files", base, check, reason or ("first at rank 2, step 9",), mutate=mutate)
 
 
-LOSS: Spoil = recorded(lambda records: records.digest(2, 9, "resume").update(loss=(0.5).hex()))
-COST: Spoil = recorded(lambda records: records.first("agent.cost").update(hooks_us_median=11.0))
-NOTHING: Spoil = recorded(lambda records: None)
+LOSS: Mutate = recorded(lambda records: records.digest(2, 9, "resume").update(loss=(0.5).hex()))
+COST: Mutate = recorded(lambda records: records.first("agent.cost").update(hooks_us_median=11.0))
+NOTHING: Mutate = recorded(lambda records: None)
 
 
 def engine(place: Path, watcher: Notes, *, keep: bool = False, stop: Callable[[], None] = lambda: None) -> Engine:

@@ -13,7 +13,7 @@ from chaos.evidence.finding import Finding
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 from chaos.selftest import evidence
-from chaos.selftest.allowed_gaps import EXCUSED, OF_BASELINE, excuse_for
+from chaos.selftest.allowed_gaps import ALLOWED_GAPS, OF_BASELINE, gap_reason
 from chaos.selftest.catalogue import catalogue
 from chaos.selftest.defect import FILES
 from chaos.selftest.evidence import Removal, stale, sweep
@@ -93,7 +93,7 @@ def test_an_excuse_of_one_kind_of_run_hides_nothing_in_another(tmp_path: Path) -
         if removal.kind == kind
     )
     assert found.green and not found.held
-    assert excuse_for("uce", [kind], {"told by another": {kind: "uce"}}) == "told by another"
+    assert gap_reason("uce", [kind], {"told by another": {kind: "uce"}}) == "told by another"
 
 
 def test_an_excuse_that_its_run_does_not_need_is_stale(removals: list[Removal]) -> None:
@@ -113,7 +113,7 @@ def test_an_excuse_that_its_run_does_not_need_is_stale(removals: list[Removal]) 
 
 def test_a_stale_excuse_is_a_failure_of_the_selftest_and_is_printed() -> None:
     kind = "handler.enter in attempt train"
-    assert excuse_for("tsp", [kind])
+    assert gap_reason("tsp", [kind])
     removal = Removal("tsp", "handler.enter of rank 1 in attempt train", (), kind=kind)
     result = Result((), (removal,), 1.0)
     assert not result.good and result.passed == ()
@@ -125,11 +125,11 @@ def test_a_stale_excuse_is_a_failure_of_the_selftest_and_is_printed() -> None:
 
 def test_every_excuse_is_of_bases_that_are_swept() -> None:
     swept = {defect.base for defect in catalogue() if defect.layer == FILES}
-    named = [base for kinds in EXCUSED.values() for bases in kinds.values() for base in bases.split()]
+    named = [base for kinds in ALLOWED_GAPS.values() for bases in kinds.values() for base in bases.split()]
     assert set(named) <= swept
-    pairs = [(kind, base) for kinds in EXCUSED.values() for kind, bases in kinds.items() for base in bases.split()]
+    pairs = [(kind, base) for kinds in ALLOWED_GAPS.values() for kind, bases in kinds.items() for base in bases.split()]
     assert len(pairs) == len(set(pairs))
-    assert all(excuse_for(base, [kind]) for kind, base in pairs)
+    assert all(gap_reason(base, [kind]) for kind, base in pairs)
 
 
 @pytest.mark.nightly

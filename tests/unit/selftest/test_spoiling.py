@@ -1,4 +1,4 @@
-"""What defects change: histories, checkpoints, other files. A spoil that changes nothing says so."""
+"""What defects change: histories, checkpoints, other files. A mutation that changes nothing says so."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from chaos.history.reader import read_history
 from chaos.observe.checkpoints.saved_state import read_saved_state
 from chaos.selftest.calls import called_again, started_anew
 from chaos.selftest.ckpt_file import CkptFile, stored
-from chaos.selftest.defect import Spoil, Unspoilt
+from chaos.selftest.defect import Mutate, NothingToMutate
 from chaos.selftest.files import copied, line_changed, line_doubled, moved, removed
 from chaos.selftest.records import Records, chain, recorded
 from tests.kit.good_run import SAVED, VICTIM, good_run
@@ -121,7 +121,7 @@ def test_a_checkpoint_is_changed_as_the_reader_sees_it(run_dir: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("spoil", "told"),
+    ("mutate", "told"),
     [
         (recorded(lambda records: None), "the history is as it was"),
         (recorded(lambda records: records.first("handler.enter", name="rollback")), "no handler.enter"),
@@ -136,9 +136,9 @@ def test_a_checkpoint_is_changed_as_the_reader_sees_it(run_dir: Path) -> None:
         (line_doubled(LOG, "STATE_OP_NOWHERE"), "nothing in"),
     ],
 )
-def test_a_spoil_that_changes_nothing_says_so(run_dir: Path, spoil: Spoil, told: str) -> None:
-    with pytest.raises(Unspoilt, match=told):
-        spoil(run_dir)
+def test_a_mutation_that_changes_nothing_says_so(run_dir: Path, mutate: Mutate, told: str) -> None:
+    with pytest.raises(NothingToMutate, match=told):
+        mutate(run_dir)
 
 
 def test_files_are_moved_copied_and_removed_in_order(run_dir: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from chaos.selftest.ckpt_file import CkptFile, stored
-from chaos.selftest.defect import Defect, Spoil
+from chaos.selftest.defect import Defect, Mutate
 from chaos.selftest.files import copied, moved, removed, rewritten
 
 SAVED = 6
@@ -15,11 +15,11 @@ RANK_0 = f"ttp_saved_checkpoints-step_{SAVED}/rank_0/*.ckpt"
 RANK_1 = f"ttp_saved_checkpoints-step_{SAVED}/rank_1/*.ckpt"
 
 
-def _defect(name: str, what: str, spoil: Spoil, *reason: str) -> Defect:
-    return Defect(name, what, "files", "ttp", "checkpoint", reason, spoil=spoil)
+def _defect(name: str, what: str, mutate: Mutate, *reason: str) -> Defect:
+    return Defect(name, what, "files", "ttp", "checkpoint", reason, mutate=mutate)
 
 
-def _step(number: int) -> Spoil:
+def _step(number: int) -> Mutate:
     def change(file: CkptFile) -> None:
         file.set_number("step_num", number)
         file.set_number("global_step", number)

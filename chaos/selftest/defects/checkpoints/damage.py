@@ -54,7 +54,7 @@ DEFECTS = (
         check="injection",
         reason=("rank 0's file rank_0/plain-1_4.ckpt has the same content as before",),
         verdict="unknown",
-        spoil=recorded(_unchanged),
+        mutate=recorded(_unchanged),
     ),
     Defect(
         name="another-step-damaged",
@@ -64,7 +64,7 @@ DEFECTS = (
         check="injection",
         reason=("rank 0's file of step 2 was hit, not that of step 4",),
         verdict="unknown",
-        spoil=recorded(lambda records: _evidence(records).update(step=2)),
+        mutate=recorded(lambda records: _evidence(records).update(step=2)),
     ),
     Defect(
         name="file-of-nobody-damaged",
@@ -74,6 +74,6 @@ DEFECTS = (
         check="injection",
         reason=("rank 0's own history has no save of rank_0/other-1_4.ckpt",),
         verdict="unknown",
-        spoil=recorded(lambda records: _evidence(records).update(file="rank_0/other-1_4.ckpt")),
+        mutate=recorded(lambda records: _evidence(records).update(file="rank_0/other-1_4.ckpt")),
     ),
 )

@@ -24,7 +24,7 @@ def _older_content(file: CkptFile, *, besides: tuple[str, ...] = ()) -> None:
 
 
 def _defect(name: str, what: str, change: Callable[[CkptFile], object], *reason: str) -> Defect:
-    return Defect(name, what, "files", "tre", "checkpoint", reason, spoil=stored(_ROLLED_BACK, change))
+    return Defect(name, what, "files", "tre", "checkpoint", reason, mutate=stored(_ROLLED_BACK, change))
 
 
 def _over_an_earlier_file(records: Records) -> None:
@@ -75,7 +75,7 @@ DEFECTS = (
         "tre",
         "checkpoint",
         ("rank 1 has saved step 9 over its file of step 3: job/checkpoints/rank_1/mnist-1_3.ckpt",),
-        spoil=recorded(_over_an_earlier_file),
+        mutate=recorded(_over_an_earlier_file),
     ),
     Defect(
         name="content-of-the-save-before",

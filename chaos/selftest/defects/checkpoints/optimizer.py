@@ -5,15 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 from chaos.selftest.ckpt_file import CkptFile, stored
-from chaos.selftest.defect import Defect, Spoil
+from chaos.selftest.defect import Defect, Mutate
 
 EVERY = "ttp_saved_checkpoints-step_6/rank_*/*.ckpt"
 RANK_0 = "ttp_saved_checkpoints-step_6/rank_0/*.ckpt"
 RANK_1 = "ttp_saved_checkpoints-step_6/rank_1/*.ckpt"
 
 
-def _defect(name: str, what: str, spoil: Spoil, *reason: str) -> Defect:
-    return Defect(name, what, "files", "ttp", "checkpoint", reason, spoil=spoil)
+def _defect(name: str, what: str, mutate: Mutate, *reason: str) -> Defect:
+    return Defect(name, what, "files", "ttp", "checkpoint", reason, mutate=mutate)
 
 
 def _without_moments(file: CkptFile) -> None:

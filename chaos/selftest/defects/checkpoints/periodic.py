@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from chaos.selftest.ckpt_file import CkptFile, stored
-from chaos.selftest.defect import Defect, Spoil
+from chaos.selftest.defect import Defect, Mutate
 from chaos.selftest.files import removed, rewritten
 from chaos.selftest.records import Records, recorded
 
 
-def _defect(name: str, what: str, spoil: Spoil, *reason: str, base: str = "tre", check: str = "checkpoint") -> Defect:
-    return Defect(name, what, "files", base, check, reason, spoil=spoil)
+def _defect(name: str, what: str, mutate: Mutate, *reason: str, base: str = "tre", check: str = "checkpoint") -> Defect:
+    return Defect(name, what, "files", base, check, reason, mutate=mutate)
 
 
 def _without_moments(file: CkptFile) -> None:

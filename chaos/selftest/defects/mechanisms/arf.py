@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from chaos.selftest.calls import called_again, never_called, started_anew
-from chaos.selftest.defect import Defect, Spoil
+from chaos.selftest.defect import Defect, Mutate
 from chaos.selftest.files import line_changed, line_doubled
 from chaos.selftest.records import Records, recorded
 
@@ -13,18 +13,18 @@ SDK_LOG = "logs/train/ttp/ttp_log.log.*"
 LOST = 2
 
 
-def _defect(name: str, what: str, spoil: Spoil, *reason: str, check: str = "mechanism") -> Defect:
-    return Defect(name, what, "files", "arf", check, reason, spoil=spoil)
+def _defect(name: str, what: str, mutate: Mutate, *reason: str, check: str = "mechanism") -> Defect:
+    return Defect(name, what, "files", "arf", check, reason, mutate=mutate)
 
 
-def _joins_with(rank: int, step: int) -> Spoil:
-    """Return a spoil: the new process goes on with the state that a rank had after a step."""
+def _joins_with(rank: int, step: int) -> Mutate:
+    """Return a mutation: the new process goes on with the state that a rank had after a step."""
 
-    def spoil(run_dir: Path) -> None:
+    def mutate(run_dir: Path) -> None:
         theirs = Records(run_dir, baseline=True).digest(rank, step)["parameters"]
         recorded(lambda records: records.last("initial", rank=LOST).update(parameters=theirs))(run_dir)
 
-    return spoil
+    return mutate
 
 
 def _as_it_began(run_dir: Path) -> None:

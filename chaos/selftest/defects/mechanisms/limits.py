@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from chaos.selftest.defect import Defect, Spoil, Wanted
+from chaos.selftest.defect import Defect, ExpectedVerdict, Mutate
 from chaos.selftest.files import removed, rewritten
 from chaos.selftest.records import Records, chain, recorded
 
@@ -13,13 +13,19 @@ SPARED = (0, 2, 3)
 
 
 def _defect(
-    name: str, what: str, base: str, spoil: Spoil, *reason: str, check: str = "mechanism", verdict: Wanted = "fail"
+    name: str,
+    what: str,
+    base: str,
+    mutate: Mutate,
+    *reason: str,
+    check: str = "mechanism",
+    verdict: ExpectedVerdict = "fail",
 ) -> Defect:
-    return Defect(name, what, "files", base, check, reason, verdict, spoil)
+    return Defect(name, what, "files", base, check, reason, verdict, mutate)
 
 
-def _exit_not_called(*ranks: int) -> Spoil:
-    """Return a spoil: handler ``exit``, which never returns, was not called on these ranks."""
+def _exit_not_called(*ranks: int) -> Mutate:
+    """Return a mutation: handler ``exit``, which never returns, was not called on these ranks."""
 
     def change(records: Records) -> None:
         for rank in ranks:
@@ -28,8 +34,8 @@ def _exit_not_called(*ranks: int) -> Spoil:
     return recorded(change)
 
 
-def _unsaid(text: str) -> Spoil:
-    """Return a spoil: the SDK's log has no line with this text."""
+def _unsaid(text: str) -> Mutate:
+    """Return a mutation: the SDK's log has no line with this text."""
     pattern = re.compile(rb"^.*" + re.escape(text.encode()) + rb".*\n", re.MULTILINE)
     return rewritten(SDK_LOG, lambda content: pattern.sub(b"", content))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.selftest.calls import never_called
-from chaos.selftest.defect import Defect, Spoil, Unspoilt, Wanted
+from chaos.selftest.defect import Defect, ExpectedVerdict, Mutate, NothingToMutate
 from chaos.selftest.files import line_doubled
 from chaos.selftest.records import Records, recorded
 
@@ -14,9 +14,15 @@ SDK_LOG = "logs/train/ttp/ttp_log.log.*"
 
 
 def _defect(
-    name: str, what: str, spoil: Spoil, *reason: str, base: str, check: str = "mechanism", verdict: Wanted = "fail"
+    name: str,
+    what: str,
+    mutate: Mutate,
+    *reason: str,
+    base: str,
+    check: str = "mechanism",
+    verdict: ExpectedVerdict = "fail",
 ) -> Defect:
-    return Defect(name, what, "files", base, check, reason, verdict, spoil)
+    return Defect(name, what, "files", base, check, reason, verdict, mutate)
 
 
 def _pause_evidence(records: Records) -> dict[str, Any]:
@@ -43,7 +49,7 @@ def _early_end(run_dir: Path) -> None:
         leave = min(record["mono"] for record in records.all("pause.exit", step=_pause_evidence(records)["paused"]))
         early = leave - (last + 950_000_000)
         if early <= 0:
-            raise Unspoilt("the pause was short already")
+            raise NothingToMutate("the pause was short already")
         records.delay(leave, -early, files="train-")
 
     recorded(change)(run_dir)

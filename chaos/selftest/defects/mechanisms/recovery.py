@@ -6,7 +6,7 @@ from pathlib import Path
 
 from chaos.checks.judge import judge
 from chaos.selftest.calls import call, called_again, started_anew
-from chaos.selftest.defect import Defect, Spoil, Unspoilt, Wanted
+from chaos.selftest.defect import Defect, ExpectedVerdict, Mutate, NothingToMutate
 from chaos.selftest.files import line_changed, line_doubled
 from chaos.selftest.records import Records, recorded
 
@@ -16,20 +16,26 @@ _A_LITTLE_NS = 1_000_000
 
 
 def _defect(
-    name: str, what: str, spoil: Spoil, *reason: str, base: str, check: str = "mechanism", verdict: Wanted = "fail"
+    name: str,
+    what: str,
+    mutate: Mutate,
+    *reason: str,
+    base: str,
+    check: str = "mechanism",
+    verdict: ExpectedVerdict = "fail",
 ) -> Defect:
-    return Defect(name, what, "files", base, check, reason, verdict, spoil)
+    return Defect(name, what, "files", base, check, reason, verdict, mutate)
 
 
-def _over_budget(phase: str, event: str, attempt: str, *, by_rank_after: int) -> Spoil:
-    """Return a spoil: the end of the phase, and all later events, come so late that it is a millisecond too long."""
+def _over_budget(phase: str, event: str, attempt: str, *, by_rank_after: int) -> Mutate:
+    """Return a mutation: the end of the phase, and all later events, come so late that it is a millisecond too long."""
 
-    def spoil(run_dir: Path) -> None:
+    def mutate(run_dir: Path) -> None:
         judgement = judge(run_dir)
         lasted = {one.name: one.nanoseconds for one in judgement.recovery.phases}[phase]
         allowed = judgement.plan.response.budget.phases.get(phase)
         if lasted is None or allowed is None:
-            raise Unspoilt(f"phase {phase} has no length or no budget")
+            raise NothingToMutate(f"phase {phase} has no length or no budget")
         late = int(allowed * 1e9) - lasted + _A_LITTLE_NS
 
         def change(records: Records) -> None:
@@ -38,7 +44,7 @@ def _over_budget(phase: str, event: str, attempt: str, *, by_rank_after: int) ->
 
         recorded(change)(run_dir)
 
-    return spoil
+    return mutate
 
 
 def _renamed_too_early(records: Records) -> None:

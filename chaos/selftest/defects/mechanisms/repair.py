@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from chaos.selftest.calls import call, called, called_again, never_called, started_anew
-from chaos.selftest.defect import Defect, Spoil, Wanted
+from chaos.selftest.defect import Defect, ExpectedVerdict, Mutate
 from chaos.selftest.files import line_changed, line_doubled
 from chaos.selftest.records import Records, recorded
 
@@ -13,9 +13,15 @@ SDK_LOG = "logs/train/ttp/ttp_log.log.*"
 
 
 def _defect(
-    name: str, what: str, spoil: Spoil, *reason: str, base: str, check: str = "mechanism", verdict: Wanted = "fail"
+    name: str,
+    what: str,
+    mutate: Mutate,
+    *reason: str,
+    base: str,
+    check: str = "mechanism",
+    verdict: ExpectedVerdict = "fail",
 ) -> Defect:
-    return Defect(name, what, "files", base, check, reason, verdict, spoil)
+    return Defect(name, what, "files", base, check, reason, verdict, mutate)
 
 
 def _copied_too_early(records: Records) -> None:
@@ -25,15 +31,15 @@ def _copied_too_early(records: Records) -> None:
     records.delay(late["mono"], last - late["mono"] + 1, files="train-rank_0")
 
 
-def _state_after_repair(rank: int, step: int) -> Spoil:
-    """Return a spoil: rank 1 (or the new process of rank 2) holds another state of the fault-free run afterwards."""
+def _state_after_repair(rank: int, step: int) -> Mutate:
+    """Return a mutation: rank 1 (or the new process of rank 2) holds another state of the fault-free run afterwards."""
 
-    def spoil(run_dir: Path) -> None:
+    def mutate(run_dir: Path) -> None:
         theirs = Records(run_dir, baseline=True).digest(rank, step)["parameters"]
         victim = Records(run_dir).first("fault.injecting")["rank"]
         recorded(lambda records: records.last("initial", rank=victim).update(parameters=theirs))(run_dir)
 
-    return spoil
+    return mutate
 
 
 def _one_step_too_far(records: Records) -> None:

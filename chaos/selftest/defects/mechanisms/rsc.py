@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from chaos.selftest.calls import call
-from chaos.selftest.defect import Defect, Spoil, Wanted
+from chaos.selftest.defect import Defect, ExpectedVerdict, Mutate
 from chaos.selftest.records import Records, recorded
 
 _STEP = ("step.begin", "step.end", "digest")
@@ -14,9 +14,9 @@ _TIMES = ("mono", "wall")
 
 
 def _defect(
-    name: str, what: str, spoil: Spoil, *reason: str, check: str = "mechanism", verdict: Wanted = "fail"
+    name: str, what: str, mutate: Mutate, *reason: str, check: str = "mechanism", verdict: ExpectedVerdict = "fail"
 ) -> Defect:
-    return Defect(name, what, "files", "rsc", check, reason, verdict, spoil)
+    return Defect(name, what, "files", "rsc", check, reason, verdict, mutate)
 
 
 def _ended_by_itself(records: Records) -> None:

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from chaos.selftest.calls import call
-from chaos.selftest.defect import Defect, Spoil
+from chaos.selftest.defect import Defect, Mutate
 from chaos.selftest.files import copied, line_changed, line_doubled, removed, rewritten
 from chaos.selftest.records import Records, chain, recorded
 
@@ -15,11 +15,11 @@ RECORD = "job/**/abnormal_global_norm.json"
 _STEP = ("step.begin", "step.end", "digest")
 
 
-def _defect(name: str, what: str, spoil: Spoil, *reason: str, check: str = "mechanism") -> Defect:
-    return Defect(name, what, "files", "tre", check, reason, spoil=spoil)
+def _defect(name: str, what: str, mutate: Mutate, *reason: str, check: str = "mechanism") -> Defect:
+    return Defect(name, what, "files", "tre", check, reason, mutate=mutate)
 
 
-def _norms(change: dict[str, list[float]]) -> Spoil:
+def _norms(change: dict[str, list[float]]) -> Mutate:
     def rewrite(content: bytes) -> bytes:
         return json.dumps({**json.loads(content), **change}).encode()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from chaos.selftest.defect import Defect, Spoil, Wanted
+from chaos.selftest.defect import Defect, ExpectedVerdict, Mutate
 from chaos.selftest.files import removed
 from chaos.selftest.records import Records, recorded
 
@@ -18,17 +18,17 @@ _STEP = ("step.begin", "step.end", "digest")
 def _defect(
     name: str,
     what: str,
-    spoil: Spoil,
+    mutate: Mutate,
     *reason: str,
     base: str = "harmless",
     check: str = "resume",
-    verdict: Wanted = "fail",
+    verdict: ExpectedVerdict = "fail",
 ) -> Defect:
-    return Defect(name, what, "files", base, check, reason, verdict, spoil)
+    return Defect(name, what, "files", base, check, reason, verdict, mutate)
 
 
-def _without(first: int, last: int, *ranks: int) -> Spoil:
-    """Return a spoil: these ranks leave out the steps from ``first`` to ``last``."""
+def _without(first: int, last: int, *ranks: int) -> Mutate:
+    """Return a mutation: these ranks leave out the steps from ``first`` to ``last``."""
 
     def change(records: Records) -> None:
         for rank in ranks:
@@ -74,7 +74,7 @@ def _without_parameters(records: Records) -> None:
             record["parameters"] = None
 
 
-def _exits(change: dict[str, int]) -> Spoil:
+def _exits(change: dict[str, int]) -> Mutate:
     return recorded(lambda records: records.first("rank.exit", attempt="resume", rank=1).update(change))
 
 

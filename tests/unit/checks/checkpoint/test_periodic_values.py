@@ -14,7 +14,7 @@ from chaos.checks.checkpoint.periodic_values import EXPECTED
 from chaos.checks.checkpoint.saved_numbers import ONE_STEP
 from chaos.evidence.checkpoints.whole import lacking
 from chaos.evidence.finding import Finding
-from chaos.observe.checkpoints.layout import FoundCheckpoint
+from chaos.observe.checkpoints.layout import CheckpointFile
 from chaos.observe.checkpoints.saved_state import SavedState
 from tests.kit.damaged_run import damaged_run
 from tests.kit.good_run import SAVED, VICTIM, GoodRun, Saved, digests_of, pid_of, record, state_after
@@ -210,7 +210,7 @@ def test_what_a_fault_has_damaged_or_an_end_has_broken_off_is_nobodys_fault(run:
 
 def test_a_file_that_says_that_it_leaves_out_what_others_save_is_not_asked_for_it() -> None:
     state = SavedState({"layer1.weight": "0"}, (), {}, partial=True)
-    file = FoundCheckpoint(Path("rank_0/net-1_4.safetensors"), 0, 1, 4, None, False, "periodic", None)
+    file = CheckpointFile(Path("rank_0/net-1_4.safetensors"), 0, 1, 4, None, False, "periodic", None)
     assert lacking(file, state, ["layer1.weight", "layer1.bias"]) == []
     assert lacking(file, replace(state, partial=False), ["layer1.bias", "epoch_num", "tft_g_one_flag"]) == [
         "layer1.bias"
@@ -222,6 +222,6 @@ def test_a_file_that_says_that_it_leaves_out_what_others_save_is_not_asked_for_i
 def test_the_loss_scale_of_mindformers_new_layout_is_in_no_file_of_a_rank() -> None:
     state = SavedState({"layer1.weight": "0"}, (), {})
     path = Path("checkpoint/iteration_00000003/qwen3-model-0000000-0000001.safetensors")
-    file = FoundCheckpoint(path, 0, 1, 3, None, False, "either", 0)
+    file = CheckpointFile(path, 0, 1, 3, None, False, "either", 0)
     assert lacking(file, state, ["scale_sense", "layer1.bias"]) == ["layer1.bias"]
     assert lacking(replace(file, path=Path("rank_0/x-1_3.ckpt")), state, ["scale_sense"]) == ["scale_sense"]

@@ -9,7 +9,7 @@ from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.job_effect import DEATH
 from chaos.plan.parts.fault import PlannedFault
-from tests.kit.good_run import GoodRun, Record, Spoil, pid_of
+from tests.kit.good_run import GoodRun, Mutate, Record, pid_of
 from tests.kit.replaced_run import NEW_PID, replaced_run
 from tests.unit.checks.judging import Judge, cases_of, said
 
@@ -20,7 +20,7 @@ def launcher_ends_by_both(run: GoodRun) -> None:
     run.only("launcher.exit", attempt="resume").update(signal=7, code=0)
 
 
-def exit_of_another_process(attempt: str, rank: int) -> Spoil:
+def exit_of_another_process(attempt: str, rank: int) -> Mutate:
     """The PID was given again, and how that process ended was recorded."""
 
     def spoil(run: GoodRun) -> None:
@@ -30,7 +30,7 @@ def exit_of_another_process(attempt: str, rank: int) -> Spoil:
     return spoil
 
 
-DOUBTED: dict[str, list[tuple[Spoil, str]]] = {
+DOUBTED: dict[str, list[tuple[Mutate, str]]] = {
     "injection": [
         (lambda run: run.only("fault.injecting").update(kind="suspend"), "recorded as a fault of kind suspend"),
         (lambda run: run.only("fault.landed").update(kind="suspend"), "recorded as a fault of kind suspend"),
@@ -47,7 +47,9 @@ DOUBTED: dict[str, list[tuple[Spoil, str]]] = {
 
 
 @pytest.mark.parametrize(("check", "spoil", "reason"), cases_of(DOUBTED))
-def test_what_contradicts_itself_is_unknown(run: GoodRun, judged: Judge, check: str, spoil: Spoil, reason: str) -> None:
+def test_what_contradicts_itself_is_unknown(
+    run: GoodRun, judged: Judge, check: str, spoil: Mutate, reason: str
+) -> None:
     spoil(run)
     judgement = judged(run)
     assert said(judgement, check, "unknown", reason)

@@ -14,7 +14,7 @@ from tests.unit.checks.judging import Judge, said
 SDK = "every rank uses"
 VENDORS = "/opt/lib/python3.11/site-packages/mindio_ttp/framework_ttp/__init__.py"
 
-Spoil = Callable[[GoodRun], Any]
+Mutate = Callable[[GoodRun], Any]
 
 
 def with_the_vendors(run: GoodRun) -> None:
@@ -29,7 +29,7 @@ def by_logs_alone(run: GoodRun) -> None:
 
 
 @pytest.mark.parametrize("make", [lambda run: None, with_the_vendors], ids=["standin", "vendor"])
-def test_the_sdk_that_the_report_names_passes(run: GoodRun, judged: Judge, make: Spoil) -> None:
+def test_the_sdk_that_the_report_names_passes(run: GoodRun, judged: Judge, make: Mutate) -> None:
     make(run)
     judgement = judged(run)
     assert said(judgement, "mechanism", "pass", f"{SDK} the ") and judgement.verdict == "pass"
@@ -37,7 +37,7 @@ def test_the_sdk_that_the_report_names_passes(run: GoodRun, judged: Judge, make:
 
 @pytest.mark.parametrize(("make", "file"), [(lambda run: None, VENDORS), (with_the_vendors, None)])
 def test_another_sdk_in_one_rank_fails_and_is_shown_without_this_machines_paths(
-    run: GoodRun, judged: Judge, make: Spoil, file: str | None
+    run: GoodRun, judged: Judge, make: Mutate, file: str | None
 ) -> None:
     own = run.only(IMPORTED, attempt="resume", rank=1)["file"]
     make(run)
@@ -47,7 +47,7 @@ def test_another_sdk_in_one_rank_fails_and_is_shown_without_this_machines_paths(
     assert "/elsewhere/" not in finding.seen and "/opt/" not in finding.seen
 
 
-UNKNOWN: list[tuple[Spoil, str]] = [
+UNKNOWN: list[tuple[Mutate, str]] = [
     (lambda run: run.only("run.start").pop("sdk"), "has not recorded which SDK it used"),
     (lambda run: run.only("run.start").update(sdk="another"), "has not recorded which SDK it used"),
     (
@@ -65,7 +65,7 @@ UNKNOWN: list[tuple[Spoil, str]] = [
 
 
 @pytest.mark.parametrize(("spoil", "text"), UNKNOWN)
-def test_an_import_that_nobody_recorded_is_unknown(run: GoodRun, judged: Judge, spoil: Spoil, text: str) -> None:
+def test_an_import_that_nobody_recorded_is_unknown(run: GoodRun, judged: Judge, spoil: Mutate, text: str) -> None:
     spoil(run)
     assert said(judged(run), "mechanism", "unknown", text)
 

@@ -8,7 +8,7 @@ import pytest
 
 from chaos.faults.checkpoints.proof_lost import lost_files_doubts
 from chaos.plan.parts.resume import PlannedRestore
-from tests.kit.good_run import SAVED, GoodRun, Record, Spoil, pid_of, record, state_after
+from tests.kit.good_run import SAVED, GoodRun, Mutate, Record, pid_of, record, state_after
 from tests.kit.restored_run import LOSS, group_info, restored_run, slices_of
 from tests.unit.checks.judging import Judge, said
 
@@ -78,7 +78,7 @@ def test_the_good_run_passes(run: GoodRun, judged: Judge) -> None:
     ],
     ids=["another-group", "not-its-own", "wrong-pair", "everybody", "no-such-rank", "damaged"],
 )
-def test_each_defect_fails_for_its_reason(run: GoodRun, judged: Judge, spoil: Spoil, check: str, text: str) -> None:
+def test_each_defect_fails_for_its_reason(run: GoodRun, judged: Judge, spoil: Mutate, check: str, text: str) -> None:
     spoil(run)
     assert said(judged(run), check, "fail", text)
 
@@ -240,7 +240,7 @@ def only_one_came(run: GoodRun) -> None:
     ],
 )
 def test_one_rank_that_refuses_does_not_speak_for_the_others(
-    run: GoodRun, judged: Judge, spoil: Spoil, verdict: str, text: str
+    run: GoodRun, judged: Judge, spoil: Mutate, verdict: str, text: str
 ) -> None:
     hopeless(run)
     spoil(run)

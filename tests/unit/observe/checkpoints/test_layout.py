@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.observe.checkpoints.layout import FoundCheckpoint, find_checkpoints, find_temporary_directories
+from chaos.observe.checkpoints.layout import CheckpointFile, find_checkpoints, find_temporary_directories
 
 
 def make(root: Path, name: str) -> Path:
@@ -43,7 +43,7 @@ def make(root: Path, name: str) -> Path:
 )
 def test_a_checkpoint_is_described_by_its_path(tmp_path: Path, name: str, expected: tuple[object, ...]) -> None:
     path = make(tmp_path, name)
-    assert find_checkpoints(tmp_path) == [FoundCheckpoint(path, *expected)]  # type: ignore[arg-type]
+    assert find_checkpoints(tmp_path) == [CheckpointFile(path, *expected)]  # type: ignore[arg-type]
 
 
 def test_other_files_are_left_out(tmp_path: Path) -> None:

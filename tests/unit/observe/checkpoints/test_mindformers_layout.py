@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from chaos.observe.checkpoints.checkpoint_error import CheckpointError
-from chaos.observe.checkpoints.layout import FoundCheckpoint, find_checkpoints
+from chaos.observe.checkpoints.layout import CheckpointFile, find_checkpoints
 from chaos.observe.checkpoints.mindformers_layout import find_iterations, find_trackers
 from chaos.observe.checkpoints.mindformers_records import read_metadata
 from chaos.observe.checkpoints.mindformers_state import part_files
@@ -40,7 +40,7 @@ def test_a_part_that_is_still_written_is_unfinished(tmp_path: Path) -> None:
     path = tmp_path / "iteration_00000008" / "model-0000003-0000004.tmp"
     path.parent.mkdir()
     path.touch()
-    assert find_checkpoints(tmp_path) == [FoundCheckpoint(path, 3, 1, 8, None, True, "either", 3)]
+    assert find_checkpoints(tmp_path) == [CheckpointFile(path, 3, 1, 8, None, True, "either", 3)]
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:

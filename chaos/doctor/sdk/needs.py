@@ -34,7 +34,7 @@ class Use:
 
 
 @dataclass(frozen=True)
-class Handed:
+class RegisteredFunction:
     """A function that MindSpore registers with the SDK, under the registration's name or the name of an action."""
 
     name: str
@@ -44,16 +44,16 @@ class Handed:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class Needs:
     """All needs of MindSpore."""
 
     uses: list[Use] = field(default_factory=list)
-    handed: list[Handed] = field(default_factory=list)
+    registered: list[RegisteredFunction] = field(default_factory=list)
 
 
-def wanted_by(package: Path) -> Wanted:
+def needs_of(package: Path) -> Needs:
     """Read the MindSpore that is installed in this directory."""
-    needs = Wanted()
+    needs = Needs()
     for source in sources(package, ROOMS, b"tft"):
         _Reading(source, needs).read()
     return needs
@@ -62,9 +62,9 @@ def wanted_by(package: Path) -> Wanted:
 class _Reading:
     """One file. The SDK is known by ``tft``, MindSpore's name for it, or by an import's own name."""
 
-    def __init__(self, source: Source, found: Wanted) -> None:
+    def __init__(self, source: Source, needs: Needs) -> None:
         self.source = source
-        self.found = found
+        self.needs = needs
         self.handles = {"tft"}
         self.imported: dict[str, tuple[str, str]] = {}
         placed = list(in_classes(source.tree))
@@ -86,13 +86,13 @@ class _Reading:
 
     def imports(self, node: ast.ImportFrom, guarded: bool) -> None:
         module = (node.module or "").partition(".")[2]
-        # An ImportError that is raised again under another name guards nothing: the whole module is wanted there.
+        # An ImportError that is raised again under another name guards nothing: the whole module is needed there.
         for alias in node.names:
             if not module:
                 self.handles.add(alias.asname or alias.name)
             else:
                 self.imported[alias.asname or alias.name] = (module, alias.name)
-                self.found.uses.append(Use(module, alias.name, self.source.place(node), guarded=guarded))
+                self.needs.uses.append(Use(module, alias.name, self.source.place(node), guarded=guarded))
 
     def call(self, node: ast.Call, guarded: bool) -> None:
         target = self.target(node.func)
@@ -102,10 +102,10 @@ class _Reading:
         positional = None if starred(node) else len(node.args)
         keywords = tuple(keyword.arg for keyword in node.keywords if keyword.arg)
         where = self.source.place(node)
-        self.found.uses.append(Use(module, name, where, positional=positional, keywords=keywords, guarded=guarded))
-        self.hands_over(name, node.args, self.classes.get(id(node)))
+        self.needs.uses.append(Use(module, name, where, positional=positional, keywords=keywords, guarded=guarded))
+        self.registers(name, node.args, self.classes.get(id(node)))
 
-    def hands_over(self, name: str, arguments: list[ast.expr], inside: str | None) -> None:
+    def registers(self, name: str, arguments: list[ast.expr], inside: str | None) -> None:
         if not name.startswith("tft_register_") or not arguments:
             return
         function = arguments[0]
@@ -113,11 +113,11 @@ class _Reading:
             name, function = str(function.value), arguments[1]
         if isinstance(function, ast.Name) and function.id in self.functions:
             node = self.functions[function.id]
-            self.found.handed.append(Handed(name, node.name, signature(node), self.source.place(node)))
+            self.needs.registered.append(RegisteredFunction(name, node.name, signature(node), self.source.place(node)))
         elif isinstance(function, ast.Attribute) and last_name(function.value) in ("self", "cls", inside):
-            self.hands_method_over(name, function, inside)
+            self.registers_method(name, function, inside)
 
-    def hands_method_over(self, name: str, function: ast.Attribute, inside: str | None) -> None:
+    def registers_method(self, name: str, function: ast.Attribute, inside: str | None) -> None:
         """Record ``self.handler``: the bound argument is not passed.
 
         An inherited handler, or one with another decorator, is unknown.
@@ -130,17 +130,17 @@ class _Reading:
         handler_signature = signature(node)
         if decorators != {"staticmethod"} and not of_class:
             handler_signature = handler_signature.replace(parameters=list(handler_signature.parameters.values())[1:])
-        self.found.handed.append(Handed(name, node.name, handler_signature, self.source.place(node)))
+        self.needs.registered.append(RegisteredFunction(name, node.name, handler_signature, self.source.place(node)))
 
     def attribute(self, node: ast.Attribute, guarded: bool) -> None:
         where = self.source.place(node)
         target = self.target(node)
         if target is not None:
-            self.found.uses.append(Use(*target, where, guarded=guarded))
+            self.needs.uses.append(Use(*target, where, guarded=guarded))
         elif isinstance(node.value, ast.Attribute) and last_name(node.value.value) in self.handles:
             enumeration = node.value.attr
             if enumeration[:1].isupper():
-                self.found.uses.append(Use("framework_ttp", enumeration, where, member=node.attr, guarded=guarded))
+                self.needs.uses.append(Use("framework_ttp", enumeration, where, member=node.attr, guarded=guarded))
 
     def target(self, node: ast.expr) -> tuple[str, str] | None:
         """Return the module and name of the SDK that this expression stands for, if any."""
