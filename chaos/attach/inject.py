@@ -185,7 +185,7 @@ class _Injection:
         if (unproven := why_unproven(self._kind.name, shown)) is not None:
             return Hit(process, "unknown", why=unproven)
         by_state = ", by the state of the process" if self._kind.signal is not None else ""
-        said_by = self._held.status_sources.get(process.identity, self._kind.said_by or f"the kernel{by_state}")
+        said_by = self._held.status_sources.get(process.identity, self._kind.evidence_source or f"the kernel{by_state}")
         return Hit(process, "landed", {**shown, "said_by": said_by})
 
     def _record_outcome(self, hits: Sequence[Hit]) -> None:

@@ -23,7 +23,7 @@ MANY = 16
 def _targets(fault: FaultKind) -> list[dict[str, Any]]:
     from chaos.faults.behaviours import Aimed
 
-    return fault.shown() if isinstance(fault, Aimed) else []
+    return fault.aim_records() if isinstance(fault, Aimed) else []
 
 
 def show(

@@ -41,7 +41,7 @@ class Lasting(FaultKind):
         """Return the seconds from the landing on."""
 
     @abstractmethod
-    def landed(self, victim: Victim) -> None:
+    def note_landing(self, victim: Victim) -> None:
         """Note the landing; called once for each rank when there is evidence from all of them."""
 
     @abstractmethod
@@ -86,9 +86,9 @@ class Aimed(FaultKind):
     """A kind of fault for attached jobs whose aim has to be found first: a file, connections."""
 
     @abstractmethod
-    def aimed(self, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> FaultKind:
+    def aim_at(self, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> FaultKind:
         """Return the kind with an aim at each rank. Raises FaultMissed where there is none."""
 
     @abstractmethod
-    def shown(self) -> list[dict[str, Any]]:
+    def aim_records(self) -> list[dict[str, Any]]:
         """Return the aims as plain data, for each rank."""

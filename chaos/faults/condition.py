@@ -57,7 +57,7 @@ class Condition(Lasting, StillShown):
         """
         return float(victim.parameters.get("seconds", FOR_GOOD))
 
-    def landed(self, victim: Victim) -> None:
+    def note_landing(self, victim: Victim) -> None:
         """Do nothing more."""
 
     def end(self, victim: Victim) -> None:

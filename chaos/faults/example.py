@@ -38,15 +38,15 @@ _SANE: Mapping[str, float | str] = MappingProxyType(
 def example(kind: FaultKind, rank: int, ranks: int) -> dict[str, Any]:
     """Return a scenario of a job of at least ``ranks`` ranks whose rank ``rank`` is hit, or its node."""
     ranks = max(4, ranks + ranks % 2, rank + 1 + (rank + 1) % 2)
-    means = kind.means
-    platform = next((platform_kind for platform_kind in platform_kinds() if means in platform_kind.shows), None)
-    nodes = 2 if platform or means == "network" else 1
+    surface = kind.surface
+    platform = next((platform_kind for platform_kind in platform_kinds() if surface in platform_kind.shows), None)
+    nodes = 2 if platform or surface == "network" else 1
     cluster: dict[str, Any] = {"platform": platform.name} if platform else {}
     cluster |= ({"nodes": nodes} if nodes > 1 else {}) | {"ranks": ranks}
     if platform is not None and platform.settings is not None and platform.example:
         cluster[platform.settings] = dict(platform.example)
     family_kind = registered(kind.name)
-    job = _shown_by(kind.effect.name, means, "any") | {
+    job = _shown_by(kind.effect.name, surface, "any") | {
         **_needed_by(kind.effect),
         **(family_kind.job if family_kind else {}),
     }
@@ -100,7 +100,7 @@ def _needed_by(effect: JobEffect) -> Mapping[str, Any]:
 
 
 def _shown_by(*effects_or_means: str) -> dict[str, Any]:
-    """Return a job of the first kind that shows faults of one of these: an effect, or a kind's means."""
+    """Return a job of the first kind that shows faults of one of these: an effect, or a kind's surface."""
     shown = {what: (job.name, keys) for job in job_kinds() for what, keys in job.examples.items()}
     name, keys = next(shown[what] for what in effects_or_means if what in shown)
     return {"kind": name, "steps": 2 * _STEP, **keys}
@@ -131,5 +131,5 @@ def _sane(name: str, parameter: Parameter) -> Any:
 def _phase(kind: FaultKind) -> str:
     if kind.effect.alters == "norm":
         return "allreduce.enter"
-    phases = None if kind.asks is None else kind.asks.phases
+    phases = None if kind.required_place is None else kind.required_place.phases
     return phases[0] if phases else "step.begin"

@@ -13,9 +13,9 @@ from chaos.machine.ascend.machine import RankMachine, ThisMachine
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.plan.job_effect import JobEffect, as_effect
-from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.hazard import Hazard
 from chaos.plan.rules.parameters import Parameters
+from chaos.plan.rules.required_place import RequiredPlace
 from chaos.scenario.models.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -57,6 +57,16 @@ class Victim:
         return replace(self.identity, node=None)
 
 
+_FORMER_NAMES = {
+    "aimed": "aim_at",
+    "asks": "required_place",
+    "landed": "note_landing",
+    "means": "surface",
+    "said_by": "evidence_source",
+    "shown": "aim_records",
+}
+"""Maps former names of attributes to today's: kinds of other packages may still have them."""
+
 AGENT = "is made by the agent inside the rank, which has to be there when the rank starts"
 
 
@@ -75,7 +85,7 @@ class FaultKind(ABC):
     parameters: Parameters | None = None
     """Its parameters by their names: the plan refuses any other. None where the plan looks at them by a rule."""
 
-    asks: Asks | None = None
+    required_place: RequiredPlace | None = None
     """The required place of its ranks: the plan refuses triggers at which it cannot be made.
 
     None: any moment will do.
@@ -87,8 +97,8 @@ class FaultKind(ABC):
     shows_when_let_go: bool = False
     """Whether its evidence can show only after the ranks that are held for it go on."""
 
-    means: str = "agent"
-    """Its means, one of :data:`chaos.platforms.means.MEANS`; a platform says which of them it can carry."""
+    surface: str = "agent"
+    """The object that it acts on, a key of :data:`chaos.platforms.surfaces.SURFACES`: a platform may not carry it."""
 
     needs: tuple[str, ...] = ()
     """Names of probes (:mod:`chaos.doctor`) that must succeed where the job runs."""
@@ -114,12 +124,15 @@ class FaultKind(ABC):
     of_machine: bool = False
     """Whether it lies on the machine, once for all ranks of an attached job."""
 
-    said_by: str = ""
+    evidence_source: str = ""
     """The source of its evidence in an attached job; empty: the kernel."""
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Replace the name of an effect by the effect itself."""
+        """Replace the name of an effect by the effect itself, and former names of attributes by today's."""
         super().__init_subclass__(**options)
+        for former, name in _FORMER_NAMES.items():
+            if former in cls.__dict__ and hasattr(cls, name) and name not in cls.__dict__:
+                setattr(cls, name, cls.__dict__[former])
         if isinstance(word := cls.__dict__.get("effect"), str):
             cls.effect = as_effect(word)
 

@@ -41,7 +41,7 @@ def aimed_kind(kind: FaultKind, ranks: Sequence[JobProcess], parameters: Mapping
 
     Raises as :func:`fault_kind` does, FaultMissed and OSError where there is nothing to hit.
     """
-    return _checked(kind, kind.aimed(ranks, parameters)) or kind if isinstance(kind, Aimed) else kind
+    return _checked(kind, kind.aim_at(ranks, parameters)) or kind if isinstance(kind, Aimed) else kind
 
 
 def _checked(of: FaultKind, derived: FaultKind | None) -> FaultKind | None:

@@ -14,8 +14,8 @@ from chaos.heal.undo import UNDO_ACTIONS
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.kind import PlatformKind, built_in_kind, platform_names
-from chaos.platforms.means import CLUSTER
 from chaos.platforms.nodes import END_NODES
+from chaos.platforms.surfaces import CLUSTER
 
 _NEVER = {
     RESTORE_ADOPTED: "it writes outside of the run's directory: look at both files, and copy it by hand",

@@ -62,9 +62,13 @@ def _section(point: EntryPoint | Member, scenarios: list[str]) -> str:
     ]
     if isinstance(kind, Preparing):
         rows.append(("before the job", f"{doc_of(kind, 'prepare')} {doc_of(kind, 'prepare_steps')}"))
-    if kind.asks is not None:
-        phases = "" if kind.asks.phases is None else f", at {' or '.join(f'`{phase}`' for phase in kind.asks.phases)}"
-        handlers = ", or at a handler of the SDK" if kind.asks.handlers else ""
+    if kind.required_place is not None:
+        phases = (
+            ""
+            if kind.required_place.phases is None
+            else f", at {' or '.join(f'`{phase}`' for phase in kind.required_place.phases)}"
+        )
+        handlers = ", or at a handler of the SDK" if kind.required_place.handlers else ""
         rows.append(("place", f"in the rank, which the agent holds{phases}{handlers}"))
     if isinstance(kind, Lasting):
         rows.append(("lasts", doc_of(kind, "lasts")))

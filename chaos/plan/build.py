@@ -26,7 +26,7 @@ from chaos.plan.parts.layout import plan_layout
 from chaos.plan.parts.response import Budget, Response
 from chaos.plan.parts.resume import Resume
 from chaos.plan.parts.training import Training, plan_training
-from chaos.plan.planned_kind import Kinds, asks_of, effects_of, hazards_of, lasting_of, parameters_of
+from chaos.plan.planned_kind import Kinds, effects_of, hazards_of, lasting_of, parameters_of, required_places
 from chaos.plan.platform_traits import SEVERAL_HOSTS, PlatformTraits
 from chaos.plan.problems import Problems
 from chaos.plan.reasons import expectation_lines, reasons
@@ -34,13 +34,13 @@ from chaos.plan.recovery.mechanism import SAVING, switched_on
 from chaos.plan.recovery.outcome import Outcome, check_reachable, derive
 from chaos.plan.recovery.registry import in_order
 from chaos.plan.rules.accumulation import check_accumulation
-from chaos.plan.rules.asks import check_asks
 from chaos.plan.rules.constraints import layout_violations
 from chaos.plan.rules.device import device_violations
 from chaos.plan.rules.hazard import check_allowed, hazard_reasons
 from chaos.plan.rules.healed import check_healed
 from chaos.plan.rules.job_limits import job_violations
 from chaos.plan.rules.parameters import check_parameters
+from chaos.plan.rules.required_place import check_required_places
 from chaos.plan.rules.sinking import check_sinking
 from chaos.plan.schedule import plan_faults
 from chaos.plan.source import Source
@@ -141,7 +141,7 @@ def _check(draft: Draft, problems: Problems) -> None:
         problems.add(violation.path, violation.message, text=violation.text, hint=violation.hint)
     check_allowed(scenario, faults, hazards_of(kinds), platform, problems)
     check_parameters(faults, parameters_of(kinds), problems)
-    check_asks(faults, asks_of(kinds), problems)
+    check_required_places(faults, required_places(kinds), problems)
     check_healed(scenario, lasting_of(kinds), problems)
     check_families(draft, problems)
     for mechanism in in_order():

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from chaos.plan.effect import NONE, Effect
 from chaos.plan.job_effect import JobEffect
-from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.hazard import Hazard
 from chaos.plan.rules.parameters import Parameters
+from chaos.plan.rules.required_place import RequiredPlace
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class PlannedKind:
         effect: its effect on the job of this scenario.
         hazard: its possible disturbance beyond the job.
         parameters: its parameters; None where the kind checks them itself.
-        asks: where its ranks must be.
+        required_place: the required place of its ranks.
         lasting: whether the harness ends it while the job goes on.
         on_rank: its effect on a rank's process, node and card.
     """
@@ -28,7 +28,7 @@ class PlannedKind:
     effect: JobEffect
     hazard: Hazard | None = None
     parameters: Parameters | None = None
-    asks: Asks | None = None
+    required_place: RequiredPlace | None = None
     lasting: bool = False
     on_rank: Effect = NONE
 
@@ -52,9 +52,9 @@ def parameters_of(kinds: Kinds) -> Mapping[str, Parameters]:
     return {name: kind.parameters for name, kind in kinds.items() if kind.parameters is not None}
 
 
-def asks_of(kinds: Kinds) -> Mapping[str, Asks]:
+def required_places(kinds: Kinds) -> Mapping[str, RequiredPlace]:
     """Return the required place of the ranks, for each kind that declares one."""
-    return {name: kind.asks for name, kind in kinds.items() if kind.asks is not None}
+    return {name: kind.required_place for name, kind in kinds.items() if kind.required_place is not None}
 
 
 def lasting_of(kinds: Kinds) -> frozenset[str]:

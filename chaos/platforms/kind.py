@@ -15,7 +15,7 @@ from chaos.base import registry as registries
 from chaos.base.registry import REINSTALL, RegistryError
 from chaos.machine.probe import Machine, Probe
 from chaos.plan.platform_traits import PlatformTraits
-from chaos.platforms.means import ON_THIS_HOST
+from chaos.platforms.surfaces import ON_THIS_HOST
 from chaos.scenario.errors import Problem
 from chaos.scenario.models.scenario import Scenario
 from chaos.scenario.models.terms import Model
@@ -76,8 +76,8 @@ class PlatformKind:
         traits: the facts that the plan needs.
 
     Faults:
-        carries: the objects that faults may act on, keys of :data:`chaos.platforms.means.MEANS`. ``unsupported``: why
-            not others, where the name alone does not explain it.
+        carries: the objects that faults may act on, keys of :data:`chaos.platforms.surfaces.SURFACES`.
+            ``unsupported``: why not others, where the name alone does not explain it.
         shows: the objects whose examples of faults use this platform.
         changeable: names of the cluster's nodes that a scenario lets faults change.
 

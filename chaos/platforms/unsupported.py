@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from chaos.platforms.kind import Unsupported
-from chaos.platforms.means import NAMES
+from chaos.platforms.surfaces import NAMES
 
 _INSTEAD = (
     "use it with platform: docker and no fault of the network beside it, on kubernetes pod-dns-gone; that scheduler or "

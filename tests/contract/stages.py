@@ -66,10 +66,10 @@ def on_a_node(kind: FaultKind, run: RunDirectory) -> Iterator[Stage]:
         def seen() -> dict[str, Any]:
             engine = {"status": container.status, "joined": set(container.joined), "limits": container.limited}
             assert victim.storage is not None
-            cut = node.names_cut() if kind.means == "names" else []
+            cut = node.names_cut() if kind.surface == "names" else []
             return {**engine, "mounts": mounts_at(victim.storage, container.pid), "cut": cut}
 
-        unnamed = kind.means == "names" and "nameserver" not in Path("/etc/resolv.conf").read_text()
+        unnamed = kind.surface == "names" and "nameserver" not in Path("/etc/resolv.conf").read_text()
         lacking = "this machine has no resolver of names" if unnamed else there.not_made
         yield Stage(kind, run, victim, cast(Job, Nodes(node)), context, seen, not_made=lacking)
 
@@ -178,9 +178,9 @@ class Surroundings:
 def stage_of(name: str, run: RunDirectory, around: Surroundings) -> AbstractContextManager[Stage]:
     """The stage for a kind."""
     kind = fault_kind(name)
-    means = kind.means
-    if means in ("pod", "cluster", "mesh"):
+    surface = kind.surface
+    if surface in ("pod", "cluster", "mesh"):
         return in_a_cluster(kind, run, around.cluster())
-    if means == "network":
+    if surface == "network":
         return on_a_network(kind, run, around.network())
-    return STAGES[means](kind, run)
+    return STAGES[surface](kind, run)

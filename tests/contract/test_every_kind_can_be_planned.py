@@ -36,8 +36,8 @@ def test_it_is_registered_by_its_own_name(kind: str) -> None:
 def test_the_plan_knows_its_effect_and_where_it_can_be_made(kind: str) -> None:
     loaded = fault_kind(kind)
     assert may_be_planned(loaded.effect) and read(loaded.effect.name) == loaded.effect
-    if loaded.asks is not None:
-        assert loaded.asks.phases is None or loaded.asks.phases
+    if loaded.required_place is not None:
+        assert loaded.required_place.phases is None or loaded.required_place.phases
 
 
 @pytest.mark.parametrize("kind", kinds())

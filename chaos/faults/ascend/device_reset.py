@@ -14,8 +14,8 @@ from chaos.machine.job.protocol import Job
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.plan.job_effect import DEATH
 from chaos.plan.points import EXCHANGE
-from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.hazard import Hazard
+from chaos.plan.rules.required_place import RequiredPlace
 
 
 class DeviceReset(FaultKind):
@@ -25,12 +25,14 @@ class DeviceReset(FaultKind):
     """
 
     name = "device-reset"
-    means = "device"
+    surface = "device"
     effect = DEATH
     needs = NEEDS
     needs_from_start = NEEDS_SCENARIO
     shows_when_let_go = True  # a rank that is held at a barrier does not use its device
-    asks = Asks(phases=EXCHANGE, held=False)  # later in a step a rank may finish the step or a save before it dies
+    required_place = RequiredPlace(
+        phases=EXCHANGE, held=False
+    )  # later in a step a rank may finish the step or a save before it dies
     hazard = Hazard(
         "high",
         "resets a chip under everything that uses it, on some boards its neighbours too",

@@ -26,7 +26,7 @@ class NpuLinkDown(FaultKind):
     """Takes the link down. On Ascend alone: ``hccn_tool -i ID -link -s down``."""
 
     name = "npu-link-down"
-    means = "device"
+    surface = "device"
     effect = COMMUNICATION
     needs = NEEDS
     needs_from_start = NEEDS_SCENARIO

@@ -64,7 +64,7 @@ class Damage(FaultKind):
     effect: JobEffect = DAMAGED
 
     needs_from_start = FROM_START
-    means = "files"
+    surface = "files"
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """Put the original back, unless the job has saved another file there. Raises FaultMissed without a file."""

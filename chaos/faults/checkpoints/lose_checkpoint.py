@@ -24,7 +24,7 @@ class LoseCheckpoint(FaultKind):
     """Takes the rank's own directory out of the job's checkpoint directory."""
 
     name = "lose-checkpoint"
-    means = "files"
+    surface = "files"
     effect = LOST_FILES
     needs_from_start = FROM_START
 

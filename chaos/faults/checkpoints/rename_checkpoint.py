@@ -43,7 +43,7 @@ class RenameCheckpoint(FaultKind):
     check: Check = lambda hit, victim: None
 
     name = "rename-checkpoint"
-    means = "files"
+    surface = "files"
     effect = RENAMED
     needs_from_start = FROM_START
 

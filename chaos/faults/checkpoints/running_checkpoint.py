@@ -81,10 +81,10 @@ class RunningCheckpoint(Aimed, StillShown):
 
     from_outside = True
     outlives_ranks = True
-    said_by = "the file itself"
-    means = "files"
+    evidence_source = "the file itself"
+    surface = "files"
 
-    def aimed(self, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> RunningCheckpoint:
+    def aim_at(self, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> RunningCheckpoint:
         """Return the kind with a file of each rank. Raises FaultMissed where there is none, or it cannot be hit."""
         running = survey()
         step, part = parameters.get("step"), parameters.get("part", MODEL)
@@ -93,7 +93,7 @@ class RunningCheckpoint(Aimed, StillShown):
             aims={process.rank: _aim(process, step, part, running) for process in ranks if process.rank is not None},
         )
 
-    def shown(self) -> list[dict[str, Any]]:
+    def aim_records(self) -> list[dict[str, Any]]:
         """Return the files that would be hit."""
         return [aim.to_json(rank) for rank, aim in sorted(self.aims.items())]
 

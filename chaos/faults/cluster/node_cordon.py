@@ -21,7 +21,7 @@ class NodeCordon(ClusterCondition):
     """
 
     name = "node-cordon"
-    means = "cluster"
+    surface = "cluster"
     needs_from_start = NEEDS_CLUSTER
     parameters = LASTS
     changes_nodes = True

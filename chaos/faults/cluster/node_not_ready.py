@@ -41,7 +41,7 @@ class NodeNotReady(FaultKind):
 
     name = "node-not-ready"
     effect = NONE
-    means = "cluster"
+    surface = "cluster"
     needs_from_start = NEEDS_CLUSTER
     parameters: Mapping[str, Parameter] = MappingProxyType({})
     changes_nodes = True

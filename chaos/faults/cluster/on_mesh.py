@@ -21,7 +21,7 @@ from chaos.platforms.kubernetes.resources import Resource
 from chaos.platforms.kubernetes.workload import Manifest
 from chaos.platforms.nodes import HasNodes
 
-MEANS = "mesh"
+SURFACE = "mesh"
 DELETE_MESH = "delete-mesh-object"
 """The undo action (chaos.faults.cluster.undo)."""
 
@@ -36,7 +36,7 @@ def rights(resource: Resource) -> tuple[Rule, ...]:
 class OnMesh(ClusterCondition):
     """The common part of all these kinds. Each makes one object for each pod that it hits."""
 
-    means = MEANS
+    surface = SURFACE
     needs = ("chaos-mesh",)
     needs_from_start = NEEDS_CLUSTER
     resource: Resource

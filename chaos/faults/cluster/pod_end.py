@@ -19,7 +19,7 @@ class PodEnd(FaultKind):
 
     effect = DEATH
     signal = signal.SIGKILL
-    means = "pod"
+    surface = "pod"
     needs_from_start = NEEDS_CLUSTER
 
     @abstractmethod

@@ -46,7 +46,7 @@ class PublicFaultKind(ClusterCondition):
     """
 
     name = "public-fault"
-    means = "cluster"
+    surface = "cluster"
     needs_from_start = NEEDS_CLUSTER
     rights = RIGHTS
     parameters = MappingProxyType(

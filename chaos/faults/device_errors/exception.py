@@ -17,8 +17,8 @@ from typing import Any
 from chaos.faults.device_errors.raised import RaisedError
 from chaos.faults.kind import Victim
 from chaos.plan.job_effect import UNKNOWN
-from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.parameters import Parameter, Parameters
+from chaos.plan.rules.required_place import RequiredPlace
 
 TYPES = (
     "RuntimeError",
@@ -38,7 +38,7 @@ PARAMETERS: Parameters = MappingProxyType(
         "text": Parameter("its text", text=True, default=DEFAULT_TEXT),
     }
 )
-ASKS = Asks(handlers=False)
+REQUIRED_PLACE = RequiredPlace(handlers=False)
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class RaisedException(RaisedError):
     """An exception of the scenario's choice, raised by the agent where it holds the rank."""
 
     parameters: Parameters = field(default_factory=lambda: PARAMETERS)
-    asks: Asks = ASKS
+    required_place: RequiredPlace = REQUIRED_PLACE
 
     def order(self, victim: Victim) -> dict[str, Any]:
         """Return the act, the exception's type and its text."""

@@ -17,7 +17,7 @@ from typing import Any
 from chaos.base.strict_json import parse
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.network.named_port import port_of
-from chaos.faults.network.on_network import FROM_START, MEANS, missed, node_network, own_and_others
+from chaos.faults.network.on_network import FROM_START, SURFACE, missed, node_network, own_and_others
 from chaos.faults.network.plan_ports import RESET_PORT
 from chaos.faults.network.running_connections import RunningConnections
 from chaos.history.ledger import UndoStep
@@ -37,7 +37,7 @@ class ConnectionReset(FaultKind):
 
     name = "connection-reset"
     effect = NONE
-    means = MEANS
+    surface = SURFACE
     needs_from_start = FROM_START
     needs = ("connection-reset",)
     parameters = MappingProxyType({"port": RESET_PORT})

@@ -19,7 +19,7 @@ from chaos.platforms.nodes_job import NodesJob
 MEND = "mend-network"
 """The undo action (chaos.faults.network.undo)."""
 
-MEANS = "network"
+SURFACE = "network"
 FROM_START = "needs nodes with a network of the run's own, which only a scenario makes"
 
 BRIEFLY: Mapping[str, Parameter] = MappingProxyType(
@@ -38,7 +38,7 @@ BRIEFLY: Mapping[str, Parameter] = MappingProxyType(
 class OnNetwork(Condition):
     """The common part of all such kinds."""
 
-    means = MEANS
+    surface = SURFACE
     needs_from_start = FROM_START
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:

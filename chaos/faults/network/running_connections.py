@@ -40,16 +40,16 @@ class RunningConnections(Aimed):
     confirmed: dict[int, list[bool]] = field(default_factory=dict)
 
     from_outside = True
-    said_by = "the kernel (sock_diag)"
-    means = "network"
+    evidence_source = "the kernel (sock_diag)"
+    surface = "network"
     parameters = MappingProxyType({"port": RESET_PORT})
 
-    def aimed(self, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> RunningConnections:
+    def aim_at(self, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> RunningConnections:
         """Return the kind with the connections of each rank. Raises FaultMissed where one has none of that port."""
         port = parameters["port"]
         return replace(self, aims={process.rank: _aim(process, port) for process in ranks if process.rank is not None})
 
-    def shown(self) -> list[dict[str, Any]]:
+    def aim_records(self) -> list[dict[str, Any]]:
         """Return the connections that would be hit."""
         return [
             {"rank": rank, "connection": str(connection)}

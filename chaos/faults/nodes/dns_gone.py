@@ -15,7 +15,7 @@ from chaos.faults.nodes.on_node import NEEDS_NODES, make_once, node_of, restore_
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 
-MEANS = "names"
+SURFACE = "names"
 
 
 class DnsGone(Condition):
@@ -25,7 +25,7 @@ class DnsGone(Condition):
     scheduler by its service's name, while training ranks go on.
     """
 
-    means = MEANS
+    surface = SURFACE
     name = "dns-gone"
     parameters = LASTS
     needs = ("network-namespaces",)

@@ -7,7 +7,7 @@ from typing import Any
 
 from chaos.faults.condition import LASTS, Condition
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.nodes.on_node import MEANS, NEEDS_NODES, make_once, node_of, restore_steps
+from chaos.faults.nodes.on_node import NEEDS_NODES, SURFACE, make_once, node_of, restore_steps
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.plan.rules.parameters import Parameter
@@ -19,7 +19,7 @@ class NodeCpuQuota(Condition):
     On Ascend: a pod with too low a limit of processor time, or a host that others load.
     """
 
-    means = MEANS
+    surface = SURFACE
     name = "node-cpu-quota"
     shows_when_let_go = True  # a rank that is held at a barrier uses none of its share
     parameters = MappingProxyType(

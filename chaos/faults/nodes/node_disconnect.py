@@ -6,7 +6,7 @@ from typing import Any
 
 from chaos.faults.behaviours import StillShown
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.nodes.on_node import MEANS, NEEDS_NODES, make_once, node_of, restore_steps
+from chaos.faults.nodes.on_node import NEEDS_NODES, SURFACE, make_once, node_of, restore_steps
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.plan.job_effect import SUSPENSION
@@ -19,7 +19,7 @@ class NodeDisconnect(StillShown):
     """
 
     name = "node-disconnect"
-    means = MEANS
+    surface = SURFACE
     effect = SUSPENSION
     needs_from_start = NEEDS_NODES
 

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.nodes.on_node import MEANS, NEEDS_NODES, node_of, restore_steps
+from chaos.faults.nodes.on_node import NEEDS_NODES, SURFACE, node_of, restore_steps
 from chaos.faults.rank_acts.own_end import OwnEnd
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
@@ -29,7 +29,7 @@ class NodeOutOfMemory(OwnEnd):
     On Ascend: a pod whose memory limit is too low for all of its ranks, as when they gather a checkpoint together.
     """
 
-    means = MEANS
+    surface = SURFACE
     needs_from_start = NEEDS_NODES
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:

@@ -40,7 +40,7 @@ class NodeReboot(FaultKind):
     """
 
     name = "node-reboot"
-    means = "host"
+    surface = "host"
     effect = DEATH
     needs_from_start = NEEDS_SCENARIO
     hazard = Hazard(

@@ -6,7 +6,7 @@ import signal
 from typing import Any
 
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
-from chaos.faults.nodes.on_node import MEANS, NEEDS_NODES, make_once, node_of
+from chaos.faults.nodes.on_node import NEEDS_NODES, SURFACE, make_once, node_of
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.plan.job_effect import DEATH
@@ -20,7 +20,7 @@ class NodeRestart(FaultKind):
     """
 
     name = "node-restart"
-    means = MEANS
+    surface = SURFACE
     effect = DEATH
     signal = signal.SIGKILL
     needs_from_start = NEEDS_NODES

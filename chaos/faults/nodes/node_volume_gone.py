@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
-from chaos.faults.nodes.on_node import MEANS, NEEDS_NODES, ActsOnNode, make_once, node_of, restore_steps
+from chaos.faults.nodes.on_node import NEEDS_NODES, SURFACE, ActsOnNode, make_once, node_of, restore_steps
 from chaos.faults.storage.storage import directory_of, name_refused, shown
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
@@ -28,7 +28,7 @@ class NodeVolumeGone(FaultKind):
     """
 
     name = "node-volume-gone"
-    means = MEANS
+    surface = SURFACE
     effect = VOLUME_GONE
     needs = ("mounts",)
     needs_from_start = NEEDS_NODES

@@ -10,7 +10,7 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 
-MEANS = "node"
+SURFACE = "node"
 NEEDS_NODES = "needs a platform that has nodes, in a scenario"
 RESTORE = "restore-node"
 """The undo step of a fault of a node. Arguments: node, its number, and what, the way of its repair."""

@@ -56,7 +56,7 @@ class Pause(Lasting):
         """Return the seconds from the moment at which all ranks are paused."""
         return float(victim.parameters.get("seconds", 0))
 
-    def landed(self, victim: Victim) -> None:
+    def note_landing(self, victim: Victim) -> None:
         """Switch the network, now that all ranks are paused."""
         if victim.parameters.get("switch"):
             victim.tell_worker({"message": "switch", "fault": victim.fault})

@@ -18,8 +18,8 @@ from chaos.faults.own_record import own_proof
 from chaos.faults.rank_acts.hanging import PHASES
 from chaos.machine.job.protocol import Job
 from chaos.plan.job_effect import NONE
-from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.parameters import Parameter, Parameters
+from chaos.plan.rules.required_place import RequiredPlace
 
 _MOST = 10 * 365 * 86400.0
 
@@ -33,7 +33,7 @@ class ClockSkew(InRank):
     name = "clock-skew"
     effect = NONE
     parameters = PARAMETERS
-    asks = Asks(phases=PHASES, handlers=False)
+    required_place = RequiredPlace(phases=PHASES, handlers=False)
 
     def order(self, victim: Victim) -> dict[str, Any]:
         """Return the act, and the clock's offset."""

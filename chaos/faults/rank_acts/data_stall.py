@@ -12,8 +12,8 @@ from types import MappingProxyType
 from chaos.faults.rank_acts.hanging import Hanging
 from chaos.faults.rank_acts.plan_hangs import SECONDS
 from chaos.plan.job_effect import NONE
-from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.parameters import Parameter
+from chaos.plan.rules.required_place import RequiredPlace
 
 KIND = Hanging(
     "data-stall",
@@ -21,5 +21,5 @@ KIND = Hanging(
     parameters=MappingProxyType(
         {SECONDS: Parameter("seconds by which the batch comes late", least=0.001, most=86400, required=True)}
     ),
-    asks=Asks(phases=("step.begin",), handlers=False),
+    required_place=RequiredPlace(phases=("step.begin",), handlers=False),
 )

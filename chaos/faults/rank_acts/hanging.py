@@ -12,8 +12,8 @@ from chaos.faults.own_record import own_event
 from chaos.faults.rank_acts.plan_hangs import SECONDS
 from chaos.machine.job.protocol import Job
 from chaos.plan.job_effect import HANG, JobEffect
-from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.parameters import Parameter, Parameters
+from chaos.plan.rules.required_place import RequiredPlace
 
 PHASES = ("step.begin", "forward", "allreduce.enter", "optimizer.update", "step.end")
 """Points of a step at which a rank can hang."""
@@ -21,7 +21,7 @@ PHASES = ("step.begin", "forward", "allreduce.enter", "optimizer.update", "step.
 PARAMETERS: Parameters = MappingProxyType(
     {SECONDS: Parameter("seconds after which the rank goes on; without it, it never does", least=0.001, most=86400)}
 )
-ASKS = Asks(phases=PHASES, handlers=False)
+REQUIRED_PLACE = RequiredPlace(phases=PHASES, handlers=False)
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Hanging(InRank):
     name: str
     effect: JobEffect = HANG
     parameters: Parameters = field(default_factory=lambda: PARAMETERS)
-    asks: Asks = ASKS
+    required_place: RequiredPlace = REQUIRED_PLACE
 
     def order(self, victim: Victim) -> dict[str, Any]:
         """Return the act, and the seconds after which the rank goes on."""

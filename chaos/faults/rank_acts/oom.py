@@ -34,7 +34,7 @@ class OutOfMemory(OwnEnd):
     """Lets the rank run into the limit of a control group."""
 
     needs = ("memory-group",)
-    means = "resources"
+    surface = "resources"
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """Remove the control group of each rank, once its process has ended."""

@@ -10,8 +10,8 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.own_record import own_event
 from chaos.machine.job.protocol import Job
 from chaos.plan.job_effect import DEATH, JobEffect
-from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.parameters import Parameters
+from chaos.plan.rules.required_place import RequiredPlace
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class OwnEnd(InRank):
     parameters: Parameters = field(default_factory=dict)
     effect: JobEffect = DEATH
 
-    asks = Asks()
+    required_place = RequiredPlace()
     """The rank must be held: nobody can make the fault from outside."""
 
     def order(self, victim: Victim) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from chaos.faults.kind import Victim
 from chaos.faults.own_record import own_proof
 from chaos.machine.job.protocol import Job
 from chaos.plan.job_effect import NONE
-from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.parameters import Parameter, Parameters
+from chaos.plan.rules.required_place import RequiredPlace
 
 PARAMETERS: Parameters = MappingProxyType(
     {
@@ -34,7 +34,7 @@ class SlowRank(InRank):
     name = "slow-rank"
     effect = NONE
     parameters = PARAMETERS
-    asks = Asks(phases=("step.begin",), handlers=False)
+    required_place = RequiredPlace(phases=("step.begin",), handlers=False)
 
     def order(self, victim: Victim) -> dict[str, Any]:
         """Return the slowness, and the number of slow steps."""

@@ -26,7 +26,7 @@ _STANDING = ("T", "t", "Z", "X")
 class CpuLoad(Condition):
     """Takes processor time. On Ascend: data loading, compression or another job on the cores of a host process."""
 
-    means = "resources"
+    surface = "resources"
     name = "cpu-load"
     parameters = MappingProxyType(
         {"processes": Parameter("how many want the rank's cores", least=1, most=256, whole=True, default=2), **LASTS}

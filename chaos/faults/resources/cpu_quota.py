@@ -26,7 +26,7 @@ LEAVE_GROUP = "leave-group"
 class CpuQuota(Condition):
     """Takes processor time by a quota. On Ascend: a pod with too low a limit of processor time."""
 
-    means = "resources"
+    surface = "resources"
     name = "cpu-quota"
     shows_when_let_go = True  # a rank that is held at a barrier uses none of its share
     parameters = MappingProxyType(

@@ -24,7 +24,7 @@ RESTORE_LIMIT = "restore-limit"
 class FdLimit(Condition):
     """Takes file descriptors. On Ascend: a container with a low ``ulimit -n``, or a leak that has used it up."""
 
-    means = "resources"
+    surface = "resources"
     name = "fd-limit"
     parameters = MappingProxyType(
         {"spare": Parameter("descriptors that are left", least=8, most=1 << 20, whole=True, default=32), **LASTS}

@@ -27,7 +27,7 @@ _LEFT = 512
 class MemoryLoad(Condition):
     """Takes memory. On Ascend: a data set's cache, a profiler or another job on the same host."""
 
-    means = "resources"
+    surface = "resources"
     name = "memory-load"
     parameters = MappingProxyType(
         {

@@ -20,7 +20,7 @@ from chaos.plan.rules.parameters import Parameter
 class Freeze(Condition):
     """Stops the process for a moment. On Ascend: a host that swaps or is migrated live, a debugger, a frozen cgroup."""
 
-    means = "process"
+    surface = "process"
     name = "freeze"
     signal = int(signal.SIGSTOP)
     from_outside = True

@@ -15,7 +15,7 @@ class Kill(FaultKind):
     """Kills the process. On Ascend: a training process ended with ``kill -9``, found by ``npu-smi info``."""
 
     name = "kill"
-    means = "process"
+    surface = "process"
     effect = DEATH
     signal = signal.SIGKILL
     from_outside = True

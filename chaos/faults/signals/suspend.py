@@ -17,7 +17,7 @@ class Suspend(StillShown):
     """Stops the process without ending it. On Ascend: a process that hangs, so only its heartbeat is missed."""
 
     name = "suspend"
-    means = "process"
+    surface = "process"
     effect = SUSPENSION
     signal = signal.SIGSTOP
     from_outside = True

@@ -25,7 +25,7 @@ class Terminate(FaultKind):
     """Asks the process to end. On Ascend: a scheduler's signal to a pod before it kills the pod."""
 
     name = "terminate"
-    means = "process"
+    surface = "process"
     effect = TERMINATION
     signal = signal.SIGTERM
     from_outside = True

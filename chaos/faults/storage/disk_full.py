@@ -33,7 +33,7 @@ class DiskFull(Preparing):
     """Fills the storage. On Ascend: a shared file system or local disk without room when the dying ranks save."""
 
     name = "disk-full"
-    means = "mounts"
+    surface = "mounts"
     effect = STORAGE_FULL
     needs_from_start = "puts the job's checkpoints on a file system of their own, before the job starts"
     needs = ("mounts",)

@@ -15,7 +15,7 @@ from chaos.machine.linux.mounts import Mount
 class MountedOver(FaultKind):
     """A fault kind by one mount, for all ranks that save there. ``makes`` says in a word what the directory becomes."""
 
-    means = "mounts"
+    surface = "mounts"
     needs_from_start = FROM_START
     needs = ("mounts",)
     makes: str

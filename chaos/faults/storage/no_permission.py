@@ -34,7 +34,7 @@ _SHUT = stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH
 class NoPermission(FaultKind):
     """Takes the permission to write. On Ascend: a checkpoint path of another owner, or with the wrong mode."""
 
-    means = "mounts"
+    surface = "mounts"
     name = "no-permission"
     effect = STORAGE_DENIED
     needs_from_start = FROM_START

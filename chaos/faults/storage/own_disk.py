@@ -26,7 +26,7 @@ def image_of(storage: Path) -> Path:
 class OnOwnDisk(Preparing):
     """The common part of all such kinds: their needs, and the disk before the job."""
 
-    means = "mounts"
+    surface = "mounts"
     needs_from_start = "puts the job's checkpoints on a disk of their own, before the job starts"
     needs = ("mounts", "loop")
 

@@ -25,7 +25,7 @@ from chaos.plan.rules.parameters import Parameter
 class SlowStorage(Condition):
     """Delays the storage. On Ascend: shared storage that is overloaded by other jobs, or far away."""
 
-    means = "mounts"
+    surface = "mounts"
     name = "slow-storage"
     parameters = MappingProxyType(
         {"delay": Parameter("how much longer each file takes, in seconds", least=0.01, most=10, required=True), **LASTS}

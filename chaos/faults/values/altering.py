@@ -10,8 +10,8 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.own_record import own_event, own_proof
 from chaos.machine.job.protocol import Job
 from chaos.plan.job_effect import SILENT, JobEffect
-from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.parameters import Parameters
+from chaos.plan.rules.required_place import RequiredPlace
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Altering(InRank):
 
     name: str
     what: str
-    asks: Asks
+    required_place: RequiredPlace
     """The rank must be held just before the value is used."""
     parameters: Parameters = field(default_factory=dict)
     effect: JobEffect = SILENT

@@ -19,13 +19,13 @@ from types import MappingProxyType
 
 from chaos.faults.values.altering import Altering
 from chaos.faults.values.plan_corruption import PLACES
-from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.parameters import Parameter
+from chaos.plan.rules.required_place import RequiredPlace
 
 KIND = Altering(
     "flip-bit",
     "gradient",
-    Asks(phases=tuple(PLACES.values()), handlers=False),
+    RequiredPlace(phases=tuple(PLACES.values()), handlers=False),
     MappingProxyType(
         {
             "where": Parameter("what is hit", words=tuple(PLACES), default="gradient"),

@@ -14,8 +14,8 @@ from types import MappingProxyType
 from chaos.faults.kind import Victim
 from chaos.faults.values.altering import Altering
 from chaos.machine.job.protocol import Job
-from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.parameters import Parameter
+from chaos.plan.rules.required_place import RequiredPlace
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,6 @@ def _with_default(victim: Victim) -> Victim:
 KIND = NonfiniteLoss(
     "nonfinite-loss",
     "loss",
-    Asks(phases=("forward",), handlers=False),
+    RequiredPlace(phases=("forward",), handlers=False),
     MappingProxyType({"value": Parameter("the loss", words=("nan", "inf"), default="nan")}),
 )

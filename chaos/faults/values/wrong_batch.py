@@ -9,6 +9,6 @@ ranks.
 from __future__ import annotations
 
 from chaos.faults.values.altering import Altering
-from chaos.plan.rules.asks import Asks
+from chaos.plan.rules.required_place import RequiredPlace
 
-KIND = Altering("wrong-batch", "batch", Asks(phases=("forward",), handlers=False))
+KIND = Altering("wrong-batch", "batch", RequiredPlace(phases=("forward",), handlers=False))

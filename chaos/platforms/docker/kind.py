@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.docker.probe import docker
 from chaos.platforms.kind import Complaint, PlatformKind
-from chaos.platforms.means import NAMES, NETWORK
 from chaos.platforms.remote_requirements import MET_THERE
+from chaos.platforms.surfaces import NAMES, NETWORK
 from chaos.platforms.unsupported import without_names
 from chaos.scenario.local_files import directory_problem
 from chaos.scenario.models.scenario import Scenario

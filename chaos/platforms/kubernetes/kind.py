@@ -11,8 +11,8 @@ from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.kind import Complaint, PlatformKind
 from chaos.platforms.kubernetes.caller_access import with_callers_kubeconfig
 from chaos.platforms.kubernetes.probe import chaos_mesh, kubernetes
-from chaos.platforms.means import CLUSTER
 from chaos.platforms.remote_requirements import MET_THERE, ONE_MACHINE
+from chaos.platforms.surfaces import CLUSTER
 from chaos.platforms.unsupported import without_names
 from chaos.scenario.models.scenario import Scenario
 

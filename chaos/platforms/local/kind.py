@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from chaos.plan.platform_traits import PlatformTraits
 from chaos.platforms.kind import PlatformKind
-from chaos.platforms.means import NETWORK
+from chaos.platforms.surfaces import NETWORK
 from chaos.platforms.unsupported import without_names
 
 if TYPE_CHECKING:

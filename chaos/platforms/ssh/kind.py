@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from chaos.plan.platform_traits import PlatformTraits
 from chaos.platforms.kind import Complaint, Inventory, PlatformKind
-from chaos.platforms.means import NETWORK
 from chaos.platforms.remote_requirements import MET_THERE, ONE_MACHINE
 from chaos.platforms.ssh.probe import ssh
+from chaos.platforms.surfaces import NETWORK
 from chaos.platforms.unsupported import without_names
 from chaos.scenario.models.scenario import Scenario
 from chaos.scenario.models.ssh import Ssh

@@ -96,7 +96,7 @@ class LastingFaults:
         self._under.append(active_fault)
         for victim in victims:
             with self._noting(active_fault):
-                kind.landed(victim)
+                kind.note_landing(victim)
 
     def hold(self, fault: PlannedFault, kind: FaultKind, victims: list[Victim]) -> None:
         """Add a landed fault that only the teardown ends. It is observed before the end, where its kind allows it."""

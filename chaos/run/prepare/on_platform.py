@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from chaos.platforms.kind import PlatformKind, platform_kind, platform_kinds
-from chaos.platforms.means import MEANS, NETWORK, WHOLE_NODES
+from chaos.platforms.surfaces import NETWORK, SURFACES, WHOLE_NODES
 from chaos.run.prepare.registered import Registered, look_up_names
 from chaos.scenario.errors import Problem, printable
 from chaos.scenario.models.scenario import Scenario
@@ -87,25 +87,25 @@ def _fault_problems(registered: Registered, scenario: Scenario, number: int) -> 
     """Yield the obstacles to a fault there: a key of it, a message and a hint."""
     fault, platform = scenario.faults[number], registered.platform
     kind = registered.kinds[fault.kind]
-    means = kind.means
-    if means not in platform.carries:
-        yield "kind", *_not_carried(platform, fault.kind, means)
-    elif means in WHOLE_NODES and fault.target.node is None:
+    surface = kind.surface
+    if surface not in platform.carries:
+        yield "kind", *_not_carried(platform, fault.kind, surface)
+    elif surface in WHOLE_NODES and fault.target.node is None:
         yield "target", f"{fault.kind} hits whole nodes, with all of their ranks", "give the target as node: N"
     elif kind.changes_nodes and not platform.changeable(scenario):
         message = f"{fault.kind} changes a node of the cluster, and the scenario names none that may be changed"
         yield "kind", message, f"name them in cluster.{platform.settings}.nodes"
-    elif means == NETWORK and scenario.cluster.nodes < 2:
+    elif surface == NETWORK and scenario.cluster.nodes < 2:
         message = f"{fault.kind} changes the network between nodes, and this job has one node"
         yield "kind", message, "set cluster.nodes to 2 or more"
 
 
-def _not_carried(platform: PlatformKind, fault: str, means: str) -> tuple[str, str]:
+def _not_carried(platform: PlatformKind, fault: str, surface: str) -> tuple[str, str]:
     """Return why the platform cannot carry the kind of fault, and the remedy."""
-    reason = platform.unsupported.get(means)
+    reason = platform.unsupported.get(surface)
     message = f"the platform {platform.name} cannot carry the fault kind {fault!r}: it cannot act on "
-    message += MEANS.get(means, means)
+    message += SURFACES.get(surface, surface)
     if reason is not None:
         return f"{message}: {reason.reason}", reason.instead
-    carried = ", ".join(MEANS.get(effect, effect) for effect in sorted(platform.carries))
+    carried = ", ".join(SURFACES.get(effect, effect) for effect in sorted(platform.carries))
     return message, f"it carries faults that act on {carried}"

@@ -179,7 +179,7 @@ def planned_kind(kind: FaultKind, scenario: Scenario) -> PlannedKind:
         as_effect(kind.effect_in(scenario)),
         hazard=kind.hazard,
         parameters=kind.parameters,
-        asks=kind.asks,
+        required_place=kind.required_place,
         lasting=isinstance(kind, Lasting),
         on_rank=effect_of(kind.name),
     )

@@ -9,7 +9,7 @@ from chaos.faults.kind import FaultKind
 from chaos.faults.registered import fault_kind
 from chaos.jobs.kind import JobKind, job_kind
 from chaos.platforms.kind import PlatformKind, platform_kind
-from chaos.platforms.means import NETWORK
+from chaos.platforms.surfaces import NETWORK
 from chaos.scenario.models.scenario import Scenario
 
 
@@ -35,6 +35,6 @@ def look_up_names(scenario: Scenario) -> Registered:
     """Look up the names of a scenario. Raises RegistryError when a kind cannot be loaded."""
     kinds = {name: fault_kind(name) for name in sorted({fault.kind for fault in scenario.faults})}
     named = platform_kind(scenario.cluster.platform)
-    needs_network = scenario.cluster.network or any(kind.means == NETWORK for kind in kinds.values())
+    needs_network = scenario.cluster.network or any(kind.surface == NETWORK for kind in kinds.values())
     platform = platform_kind(named.network) if needs_network and named.network is not None else named
     return Registered(job_kind(scenario.job.kind), named, platform, kinds)

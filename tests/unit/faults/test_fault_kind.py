@@ -87,6 +87,26 @@ def test_a_built_in_effect_may_be_named() -> None:
     assert [may_be_planned(kind.effect) for kind in kinds] == [True, False]
 
 
+class Former(Aimed, Prepares):
+    """Has the names of an earlier release."""
+
+    means = "process"
+    said_by = "the file itself"
+
+    def aimed(self, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> FaultKind:
+        return kill.KIND
+
+    def shown(self) -> list[dict[str, Any]]:
+        return [{"file": "net-1_4.ckpt"}]
+
+
+def test_a_kind_with_former_names_of_attributes_is_read_as_before() -> None:
+    kind = Former()  # type: ignore[abstract]
+    assert (kind.surface, kind.evidence_source) == ("process", "the file itself")
+    assert kind.aim_at([], {}) is kill.KIND
+    assert kind.aim_records() == [{"file": "net-1_4.ckpt"}]
+
+
 class Running(Prepares):
     """Is another kind in a running job, which has the same flaw."""
 
@@ -97,10 +117,10 @@ class Running(Prepares):
 class Finds(Aimed, Prepares):
     """Finds what it hits, and is another kind with the same flaw then."""
 
-    def aimed(self, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> FaultKind:
+    def aim_at(self, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> FaultKind:
         return KIND
 
-    def shown(self) -> list[dict[str, Any]]:
+    def aim_records(self) -> list[dict[str, Any]]:
         return []
 
 

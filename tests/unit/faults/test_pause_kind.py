@@ -94,10 +94,10 @@ def test_without_a_controller_that_takes_orders_there_is_no_pause(tmp_path: Path
 def test_the_network_is_switched_once_all_are_paused_and_before_they_go_on(tmp_path: Path) -> None:
     record, worker = write(tmp_path / "record", {"event": "pause.enter", "step": 5}, SYNC), Fields()
     plain, switching = victim(record, Fields(), worker), victim(record, Fields(), worker, switch=True)
-    pause.KIND.landed(plain)
+    pause.KIND.note_landing(plain)
     assert worker.messages == []
     assert pause.KIND.may_end(FakeJob(), plain)
-    pause.KIND.landed(switching)
+    pause.KIND.note_landing(switching)
     assert worker.messages == [{"message": "switch", "fault": "pause"}]
     assert not pause.KIND.may_end(FakeJob(), switching)
     write(record, {"event": "network.switched", "fault": "pause", "ok": True})

@@ -36,8 +36,8 @@ from chaos.plan.model import Plan
 from chaos.plan.planned_kind import PlannedKind
 from chaos.plan.platform_traits import SEVERAL_HOSTS, PlatformTraits
 from chaos.plan.points import PHASE_ORDER
-from chaos.plan.rules.asks import Asks
 from chaos.plan.rules.parameters import Parameters
+from chaos.plan.rules.required_place import RequiredPlace
 from chaos.plan.source import Source
 from chaos.plan.traits import JobTraits
 from chaos.scenario.errors import ScenarioError
@@ -99,7 +99,7 @@ class Planner:
     drawn: list[int] = field(default_factory=list)
     effects: Mapping[str, JobEffect] = field(default_factory=lambda: EFFECTS)
     parameters: Mapping[str, Parameters] = field(default_factory=dict)
-    asks: Mapping[str, Asks] = field(default_factory=dict)
+    required_place: Mapping[str, RequiredPlace] = field(default_factory=dict)
     lasting: frozenset[str] = frozenset()
     platform: PlatformTraits = SEVERAL_HOSTS
 
@@ -135,7 +135,7 @@ class Planner:
         return PlannedKind(
             self.effects[name],
             parameters=self.parameters.get(name),
-            asks=self.asks.get(name),
+            required_place=self.required_place.get(name),
             lasting=name in self.lasting,
             on_rank=effect_of(name),
         )

@@ -10,8 +10,8 @@ from chaos.base import registry as registries
 from chaos.base.registry import NOUNS, Registry, RegistryError
 from chaos.doctor import all_probes
 from chaos.platforms.kind import PlatformKind, built_in_kind, platform_kind, platform_kinds, platform_names
-from chaos.platforms.means import MEANS, NETWORK
 from chaos.platforms.nodes import NodePlatform
+from chaos.platforms.surfaces import NETWORK, SURFACES
 from chaos.scenario.models.scenario import Cluster
 
 EVERY = pytest.mark.parametrize("name", platform_names())
@@ -30,8 +30,8 @@ def test_it_is_called_as_it_is_registered_and_so_are_its_nodes(name: str) -> Non
 @EVERY
 def test_whatever_it_names_is_known(name: str) -> None:
     kind = platform_kind(name)
-    assert kind.carries <= MEANS.keys() and kind.shows <= kind.carries
-    assert set(kind.unsupported) <= MEANS.keys() - kind.carries
+    assert kind.carries <= SURFACES.keys() and kind.shows <= kind.carries
+    assert set(kind.unsupported) <= SURFACES.keys() - kind.carries
     assert {*kind.needs, *kind.meets} <= all_probes().keys()
     assert kind.settings is None or kind.settings in Cluster.model_fields
     assert kind.network is None or NETWORK in platform_kind(kind.network).carries - kind.carries or name == "local"
@@ -46,9 +46,9 @@ def test_its_example_is_a_part_of_a_scenario(name: str) -> None:
 
 
 def test_what_only_some_platforms_carry_has_one_to_be_shown_on() -> None:
-    shown = [means for kind in platform_kinds() for means in kind.shows]
+    shown = [surface for kind in platform_kinds() for surface in kind.shows]
     assert len(shown) == len(set(shown))
-    assert {*shown, *platform_kind("local").carries} == set(MEANS)
+    assert {*shown, *platform_kind("local").carries} == set(SURFACES)
 
 
 def test_platforms_are_listed_from_this_host_to_other_machines() -> None:

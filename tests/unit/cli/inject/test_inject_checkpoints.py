@@ -256,7 +256,7 @@ def process(job: OwnJob) -> JobProcess:
 def bound(kind: str, process: JobProcess, **parameters: Any) -> RunningCheckpoint:
     found = fault_kind(kind).in_running_job()
     assert isinstance(found, RunningCheckpoint)
-    return found.aimed([process], parameters)
+    return found.aim_at([process], parameters)
 
 
 def test_a_file_that_was_saved_anew_since_it_was_shown_is_not_hit(

@@ -55,7 +55,7 @@ class Halt(Lasting):
     def lasts(self, victim: Victim) -> float:
         return 2.0
 
-    def landed(self, victim: Victim) -> None:
+    def note_landing(self, victim: Victim) -> None:
         self.said.append(f"landed {victim.rank}")
 
     def may_end(self, job: Job, victim: Victim) -> bool:

@@ -51,7 +51,7 @@ def test_what_a_platform_can_carry_is_planned(tmp_path: Path, kind: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("kind", "platform", "means"),
+    ("kind", "platform", "surface"),
     [
         ("disk-full", "docker", "mounts of the job's directory"),
         ("node-reboot", "docker", "a machine's boot"),
@@ -59,9 +59,9 @@ def test_what_a_platform_can_carry_is_planned(tmp_path: Path, kind: str) -> None
         ("node-pause", "local", "a whole node"),
     ],
 )
-def test_what_it_cannot_is_refused_by_name(tmp_path: Path, kind: str, platform: str, means: str) -> None:
+def test_what_it_cannot_is_refused_by_name(tmp_path: Path, kind: str, platform: str, surface: str) -> None:
     loaded = scenario(tmp_path, kind, platform=platform)
-    expected = f"the platform {platform} cannot carry the fault kind {kind!r}: it cannot act on {means}"
+    expected = f"the platform {platform} cannot carry the fault kind {kind!r}: it cannot act on {surface}"
     assert problems(loaded) == [f"6: {expected}"]
     with pytest.raises(ScenarioError, match="cannot carry the fault kind"):
         plan_cell(loaded, loaded.cells[0], 1)
@@ -119,7 +119,7 @@ def test_no_kind_that_nodes_carry_takes_a_pid_of_a_node_for_one_of_this_host() -
     faults = registry("faults")
     for name in faults.names():
         kind = faults.load(name)
-        if kind.means in KIND.carries and name not in asks_the_job | asks_the_node:
+        if kind.surface in KIND.carries and name not in asks_the_job | asks_the_node:
             source = Path(inspect.getfile(type(kind))).read_text("utf-8")
             assert "identity.pid" not in source, name
 

@@ -36,7 +36,9 @@ def real(plan: Planner) -> Planner:
     )
     plan.effects = {**EFFECTS, **{name: kind.effect for name, kind in loaded.items()}}
     plan.parameters = {name: kind.parameters for name, kind in loaded.items() if kind.parameters is not None}
-    plan.asks = {name: kind.asks for name, kind in loaded.items() if kind.asks is not None}
+    plan.required_place = {
+        name: kind.required_place for name, kind in loaded.items() if kind.required_place is not None
+    }
     return plan
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-MEANS: Mapping[str, str] = {
+SURFACES: Mapping[str, str] = {
     "agent": "a rank through the agent in it",
     "process": "a process by a signal",
     "files": "files of the job",
@@ -28,5 +28,5 @@ NETWORK = "network"
 WHOLE_NODES = frozenset({"node", NAMES, "host", "pod", "mesh"})
 """The objects that only faults on whole nodes act on."""
 
-ON_THIS_HOST = frozenset(MEANS) - {"node", NAMES, "pod", CLUSTER, "mesh"}
+ON_THIS_HOST = frozenset(SURFACES) - {"node", NAMES, "pod", CLUSTER, "mesh"}
 """The default of a platform's ``carries``: it starts jobs on this host, not on a node that faults could act on."""

@@ -11,7 +11,7 @@ from chaos.plan.schedule import Scheduled
 
 
 @dataclass(frozen=True)
-class Asks:
+class RequiredPlace:
     """The requirements of a kind that the agent makes inside a rank.
 
     It must hold the rank, so the trigger names a step or a handler.
@@ -25,20 +25,22 @@ class Asks:
     held: bool = True
 
 
-def check_asks(faults: Sequence[Scheduled], asks: Mapping[str, Asks], problems: Problems) -> None:
+def check_required_places(
+    faults: Sequence[Scheduled], required: Mapping[str, RequiredPlace], problems: Problems
+) -> None:
     """Note triggers at which a kind cannot be made."""
     for fault in faults:
-        if (asked := asks.get(fault.fault.kind)) is not None:
-            _check_held(fault, asked, problems)
+        if (place := required.get(fault.fault.kind)) is not None:
+            _check_held(fault, place, problems)
 
 
-def _check_held(fault: Scheduled, asked: Asks, problems: Problems) -> None:
+def _check_held(fault: Scheduled, place: RequiredPlace, problems: Problems) -> None:
     trigger = fault.fault.trigger
     parts: list[dict[str, Any]] = [trigger, *trigger.get("all", ())]
     steps = [part for part in parts if "step" in part]
     handlers = [part for part in parts if "handler" in part]
-    where = "a step or a handler" if asked.handlers else "a step"
-    if asked.held and (
+    where = "a step or a handler" if place.handlers else "a step"
+    if place.held and (
         any("any" in part or "all" in part for part in parts[1:]) or "any" in trigger or not (steps or handlers)
     ):
         problems.add(
@@ -48,14 +50,14 @@ def _check_held(fault: Scheduled, asked: Asks, problems: Problems) -> None:
             text=", ".join(trigger),
             hint="write step, and phase if it is not step.begin; after may be beside it",
         )
-    elif handlers and not asked.handlers:
+    elif handlers and not place.handlers:
         message = f"{fault.fault.kind} cannot be made at a handler of the SDK"
         problems.add(f"{fault.path}.trigger.handler", message, text=handlers[0]["handler"], hint="give a step")
     for part in steps:
-        if asked.phases is not None and part["phase"] not in asked.phases:
+        if place.phases is not None and part["phase"] not in place.phases:
             problems.add(
                 f"{fault.path}.trigger",
                 f"{fault.fault.kind} cannot be made at {part['phase']} of a step",
                 text=part["phase"],
-                hint=f"use one of {', '.join(asked.phases)}",
+                hint=f"use one of {', '.join(place.phases)}",
             )
