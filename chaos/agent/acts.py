@@ -36,13 +36,13 @@ class Slowness:
         self._fault = where["fault"]
         record.write("fault.acting", act="slow-rank", factor=self._factor, steps=self._steps_left, **where)
 
-    def drag(self, step: int, own: float) -> bool:
+    def drag(self, step: int, taken: float) -> bool:
         """Wait after a step that took ``own`` seconds; return whether the slowness is over with this step."""
         began = monotonic()
-        sleep(own * (self._factor - 1))
+        sleep(taken * (self._factor - 1))
         self._steps_left -= 1
         waited = round(monotonic() - began, 6)
-        self._record.write("fault.slowed", fault=self._fault, step=step, own=round(own, 6), waited=waited)
+        self._record.write("fault.slowed", fault=self._fault, step=step, own=round(taken, 6), waited=waited)
         return self._steps_left < 1
 
 

@@ -87,8 +87,8 @@ class Training:
         self._costs_us.append((self._spent_ns + perf_counter_ns() - began) / 1000)
         self._digests.write(step, outputs=outputs, batch=batch, parameters=self._parameters)
         if self._barriers.slow:
-            own = (perf_counter_ns() - self._began_ns) / 1e9
-            self._barriers.slow = [slowness for slowness in self._barriers.slow if not slowness.drag(step, own)]
+            duration = (perf_counter_ns() - self._began_ns) / 1e9
+            self._barriers.slow = [slowness for slowness in self._barriers.slow if not slowness.drag(step, duration)]
         self.reach("step.end")
 
     def end(self) -> None:

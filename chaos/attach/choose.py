@@ -196,6 +196,6 @@ def _cannot_look(hidden: Sequence[Hidden]) -> str:
 
 
 def _list(things: Iterable[object]) -> str:
-    lines = [f"\n  {one}" for one in things]
+    lines = [f"\n  {thing}" for thing in things]
     more = [f"\n  … and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
     return "".join([*lines[:_LISTED], *more])

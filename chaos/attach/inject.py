@@ -107,8 +107,10 @@ class _Injection:
         self._undone = 0
         self._record = FaultRecord(history, ATTEMPT, self._fault, kind.name)
         # A fault that must not last long must not hold in one rank while the evidence from another is awaited.
-        own = (kind.parameters or {}).get("seconds")
-        most = min(_EVIDENCE_SECONDS, own.most if own is not None and own.required else _EVIDENCE_SECONDS)
+        duration = (kind.parameters or {}).get("seconds")
+        most = min(
+            _EVIDENCE_SECONDS, duration.most if duration is not None and duration.required else _EVIDENCE_SECONDS
+        )
         patience = Patience(most, clock)
         self._sequence = FaultSequence(kind, adopted_job, owned.ledger, self._record, patience, self._fault)
 

@@ -174,12 +174,12 @@ class Watch:
     def _read(self) -> Iterator[JobEvent]:
         for line in self._logs.read():
             event, process = line.event, line.process
-            own = (None, None) if process is None else (process.rank, process.pid)
-            self._note(own[0], event)
-            rank = own[0] if event.rank is None else event.rank
+            writer_rank, writer_pid = (None, None) if process is None else (process.rank, process.pid)
+            self._note(writer_rank, event)
+            rank = writer_rank if event.rank is None else event.rank
             wall = self._clock.wall() if event.wall_ns is None else event.wall_ns
             data = {"kind": event.kind, "step": event.step, "fields": event.fields, "file": event.file}
-            yield JobEvent("log", wall, rank, event.pid or own[1], data, self._first)
+            yield JobEvent("log", wall, rank, event.pid or writer_pid, data, self._first)
 
     def _note(self, rank: int | None, event: LogEvent) -> None:
         """Note step and loss of the rank that wrote the log."""

@@ -130,7 +130,7 @@ class Registry:
         return list(members(self.group, families))
 
     @cached_property
-    def own(self) -> dict[str, EntryPoint | Member]:
+    def built_in(self) -> dict[str, EntryPoint | Member]:
         """This project's own members, by name."""
         return {point.name: point for point in self._all() if _is_own(point)}
 
@@ -178,7 +178,7 @@ class Registry:
         Raises UnknownName, with the name that was probably meant, and RegistryError when its module cannot be imported
         or lacks the object.
         """
-        point = self.own.get(name) or self.points.get(name)
+        point = self.built_in.get(name) or self.points.get(name)
         if point is None:
             raise UnknownName(self._unknown(name))
         try:

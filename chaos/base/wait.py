@@ -82,8 +82,8 @@ def wait_for(
     is missing. An error that the condition raises passes through at once. ``sleep`` defaults to the clock's. A check
     that takes much processor time is followed by a longer rest.
     """
-    own = Deadline(name, seconds, clock)
-    first = min([own, *within], key=Deadline.remaining)
+    deadline = Deadline(name, seconds, clock)
+    first = min([deadline, *within], key=Deadline.remaining)
     used = 0.0
 
     def look() -> T | None:
@@ -107,7 +107,7 @@ def wait_for(
         result = retrying(look)
     except RetryError as error:
         missing = detail() if callable(detail) else detail
-        if first is not own:
+        if first is not deadline:
             missing = f"while waiting for {name!r}" + (f": {missing}" if missing else "")
         raise DeadlineExpired(first.name, first.seconds, missing) from error
     assert result is not None

@@ -34,8 +34,8 @@ def loop(machine: Machine) -> Probe:
 def fanotify(_: Machine) -> Probe:
     """Return whether opens of files can be held: tried with a directory that no other process opens."""
     try:
-        with tempfile.TemporaryDirectory() as own:
-            os.close(watch_opens(own, alone=True))
+        with tempfile.TemporaryDirectory() as directory:
+            os.close(watch_opens(directory, alone=True))
     except OSError as error:
         advice = "slow storage is made by the kernel's fanotify: root and CONFIG_FANOTIFY_ACCESS_PERMISSIONS are needed"
         return Probe("fanotify", False, str(error), advice)

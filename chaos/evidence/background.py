@@ -62,8 +62,8 @@ def background_doubts(plan: Plan, history: History, fault: PlannedFault) -> Iter
         step = begun[-1].data.get("step")
         end = written(history, begun[-1])
         if end is None:
-            seen = f"rank {rank} has not recorded that its checkpoint of step {step} was written"
-            yield f"{seen}: the fault may have come before, and then it is not the last one", (begun[-1].source,)
+            observation = f"rank {rank} has not recorded that its checkpoint of step {step} was written"
+            yield f"{observation}: the fault may have come before, and then it is not the last one", (begun[-1].source,)
         elif end.data.get("ok") is not True:
-            seen = f"rank {rank} has recorded that its checkpoint of step {step} could not be written"
-            yield f"{seen}: it is not the last one", (begun[-1].source, end.source)
+            observation = f"rank {rank} has recorded that its checkpoint of step {step} could not be written"
+            yield f"{observation}: it is not the last one", (begun[-1].source, end.source)

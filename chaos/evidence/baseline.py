@@ -84,8 +84,8 @@ class Baseline:
 
     def _of_this_run(self, baseline: History) -> Event | None:
         """Return the baseline's writer that belongs to this very run: a run compared with itself agrees with itself."""
-        own = {event.data.get("run") for event in self.history.select("writer.start")}
-        return next((event for event in baseline.select("writer.start") if event.data.get("run") in own), None)
+        runs = {event.data.get("run") for event in self.history.select("writer.start")}
+        return next((event for event in baseline.select("writer.start") if event.data.get("run") in runs), None)
 
     def _initial_difference(self, baseline: History) -> tuple[str, tuple[str, ...]] | None:
         # A job that trains each epoch by itself begins more than once, here and in the baseline.
@@ -108,8 +108,8 @@ class Baseline:
         first_act = min(acts, key=lambda act: act.mono, default=None)
         if first_act is None:
             return None
-        for rank, own in digests(self.history, TRAIN).items():
-            for step, ours in sorted(own.items()):
+        for rank, by_step in digests(self.history, TRAIN).items():
+            for step, ours in sorted(by_step.items()):
                 other = self.digests.get(rank, {}).get(step)
                 if not ours.surely_before(first_act) or other is None:
                     continue
@@ -149,11 +149,11 @@ def _uneven(baseline: History) -> tuple[str, tuple[str, ...]] | None:
     Digests may be thinned out, and then for all ranks alike. A missing record could be compared with nothing.
     """
     recorded = by_rank(baseline, "digest", TRAIN)
-    every = {step_of(event) for own in recorded.values() for event in own}
-    for rank, own in recorded.items():
+    every = {step_of(event) for digest_events in recorded.values() for event in digest_events}
+    for rank, digest_events in recorded.items():
         recorded_steps: set[int] = set()
-        stateful = any(event.data.get("parameters") for event in own)
-        for event in own:
+        stateful = any(event.data.get("parameters") for event in digest_events)
+        for event in digest_events:
             if step_of(event) in recorded_steps:
                 return f"rank {rank} of the baseline has recorded step {step_of(event)} twice", (at_baseline(event),)
             if stateful and not event.data.get("parameters"):
@@ -161,7 +161,7 @@ def _uneven(baseline: History) -> tuple[str, tuple[str, ...]] | None:
             recorded_steps.add(step_of(event))
         if missing := sorted(every - recorded_steps):
             text = f"rank {rank} of the baseline has recorded nothing of step {missing[0]}, and others have"
-            return text, (at_baseline(own[-1]),)
+            return text, (at_baseline(digest_events[-1]),)
     return None
 
 
@@ -198,12 +198,12 @@ def differing(ours: object, theirs: object) -> list[str]:
     return sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name) and not is_flag(name))
 
 
-def origin(baseline: Baseline, own: int, name: str, ours: Mapping[str, str], step: int) -> str:
+def origin(baseline: Baseline, own_rank: int, name: str, ours: Mapping[str, str], step: int) -> str:
     """Return where a wrong value comes from, if the fault-free run has it elsewhere: another step, or another rank.
 
     The text begins with a space, or is empty.
     """
-    for rank, by_step in sorted(baseline.digests.items(), key=lambda item: item[0] != own):
+    for rank, by_step in sorted(baseline.digests.items(), key=lambda item: item[0] != own_rank):
         for other_step, other in sorted(by_step.items(), key=lambda item: abs(item[0] - step)):
             if (other.data.get("parameters") or {}).get(name) == ours.get(name, ""):
                 return f" ({name} is rank {rank}'s of step {other_step})"

@@ -200,8 +200,10 @@ def _start(history: History, event: LogEvent) -> Event:
     starts = history.select("agent.start", attempt=TRAIN, pid=event.pid) if event.pid is not None else []
     if any(not clock.same for clock in history.clocks.values()):
         named = history.select("agent.start", attempt=TRAIN, pid=_named_pid(event.file))
-        own = _clocks_of_its_node(history, event.file)
-        starts, named = ([fact for fact in events if own is None or fact.clock in own] for events in (starts, named))
+        node_clocks = _clocks_of_its_node(history, event.file)
+        starts, named = (
+            [fact for fact in events if node_clocks is None or fact.clock in node_clocks] for events in (starts, named)
+        )
         starts = starts or named
         if len({fact.clock for fact in starts}) != 1:
             known = "on several hosts" if starts else "known on no host"

@@ -31,22 +31,22 @@ class Collector:
         self._done: list[Finding] = []
         self._aspect: list[Finding] = []
 
-    def fail(self, expected: str, seen: str, *where: str, mismatch: Mismatch | None = None) -> None:
+    def fail(self, expected: str, observation: str, *where: str, mismatch: Mismatch | None = None) -> None:
         """Add a fail: the promise was broken, and this is the evidence."""
-        self._add("fail", expected, seen, where, mismatch=mismatch)
+        self._add("fail", expected, observation, where, mismatch=mismatch)
 
-    def unknown(self, expected: str, seen: str, *where: str) -> None:
+    def unknown(self, expected: str, observation: str, *where: str) -> None:
         """Add an unknown: the evidence that would decide is missing or not credible."""
-        self._add("unknown", expected, seen, where)
+        self._add("unknown", expected, observation, where)
 
-    def settle(self, expected: str, seen: str, *where: str, by_log: bool = False) -> bool:
+    def settle(self, expected: str, observation: str, *where: str, by_log: bool = False) -> bool:
         """End an aspect. Returns True and adds a pass if it has no finding.
 
         ``by_log``: only lines of a log show it, and the finding says so.
         """
         good = not self._aspect
         if good:
-            self._add("pass", expected, f"{seen}{BY_LOG}" if by_log else seen, where, by_log=by_log)
+            self._add("pass", expected, f"{observation}{BY_LOG}" if by_log else observation, where, by_log=by_log)
         self.close()
         return good
 
@@ -70,14 +70,14 @@ class Collector:
         self,
         verdict: Verdict,
         expected: str,
-        seen: str,
+        observation: str,
         where: tuple[str, ...],
         *,
         by_log: bool = False,
         mismatch: Mismatch | None = None,
     ) -> None:
         places = tuple(dict.fromkeys(place for place in where if place))
-        self._aspect.append(Finding(self._check, verdict, expected, seen, places, by_log, mismatch))
+        self._aspect.append(Finding(self._check, verdict, expected, observation, places, by_log, mismatch))
 
 
 def _merged(findings: Sequence[Finding]) -> list[Finding]:
@@ -99,12 +99,14 @@ def _merged(findings: Sequence[Finding]) -> list[Finding]:
 def _first_of(ranks: Mapping[int, Finding]) -> Finding:
     """Return the first of these findings, with the ranks of the others, and the places of the first few."""
     (first, *others), (finding, *alike) = ranks, ranks.values()
-    seen, findings = f"{finding.seen}; the same of {rank_set(others)}", alike[: CAP - 1]
-    places = dict.fromkeys([*finding.where, *(place for one in findings for place in one.where)])
-    left = sum(not places.keys() >= set(one.where) for one in alike[CAP - 1 :])
+    observation, findings = f"{finding.seen}; the same of {rank_set(others)}", alike[: CAP - 1]
+    places = dict.fromkeys([*finding.where, *(place for similar in findings for place in similar.where)])
+    left = sum(not places.keys() >= set(similar.where) for similar in alike[CAP - 1 :])
     if left:
-        seen += f"; the places of {named([first, *others[: CAP - 1]])} are listed, those of {left:,} more are not"
-    return replace(finding, seen=seen, where=tuple(places))
+        observation += (
+            f"; the places of {named([first, *others[: CAP - 1]])} are listed, those of {left:,} more are not"
+        )
+    return replace(finding, seen=observation, where=tuple(places))
 
 
 def _only_rank(finding: Finding) -> int | None:

@@ -144,16 +144,16 @@ def _read(plan: Plan, artifacts: Artifacts, rank: int, saved: int | None) -> _Bo
     tracks = {name: Track(parts) for name, parts in logs.items()}
     if not any(map(len, tracks.values())):
         return None
-    own = tracks[TRAIN]
-    counts = course(own, plan.training.last_step if saved is None else min(saved, plan.training.last_step))
+    trained = tracks[TRAIN]
+    counts = course(trained, plan.training.last_step if saved is None else min(saved, plan.training.last_step))
     rows = np.full(plan.training.last_step + 1, -1, np.int64)
     rows[: len(counts.rows)] = counts.rows
-    whole = own
+    whole = trained
     if plan.resume.resumes:
         again = tracks[RESUME]
         whole = Track([*logs[TRAIN], *logs[RESUME]])
         later = course(again, plan.training.last_step).rows
-        rows = np.where(later >= 0, later + len(own), rows)
+        rows = np.where(later >= 0, later + len(trained), rows)
     baseline = Track(artifacts.baseline_losses(rank))
     return _Both(
         rank, tracks, Course(whole, rows), course(baseline, plan.training.last_step) if len(baseline) else None

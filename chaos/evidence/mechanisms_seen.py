@@ -20,16 +20,16 @@ class Acted:
     evidence: dict[str, list[tuple[str, str]]] = field(default_factory=dict)
     listened: bool = False
 
-    def add(self, mechanism: str, seen: str, where: str) -> None:
+    def add(self, mechanism: str, observation: str, where: str) -> None:
         """Note a sign of a mechanism."""
-        self.evidence.setdefault(mechanism, []).append((seen, where))
+        self.evidence.setdefault(mechanism, []).append((observation, where))
 
 
 def mechanisms(history: History, artifacts: Artifacts, attempt: str) -> Acted:
     """Return every sign of a mechanism in one attempt."""
     acted, signs = Acted(), all_signs()
     acted.listened = history.first("agent.start", attempt=attempt) is not None
-    handlers = {handler: own.name for own in signs for handler in own.handlers}
+    handlers = {handler: sign.name for sign in signs for handler in sign.handlers}
     for fact in history.select("handler.enter", attempt=attempt):
         name = str(fact.data.get("name"))
         if name in handlers:
@@ -40,7 +40,7 @@ def mechanisms(history: History, artifacts: Artifacts, attempt: str) -> Acted:
         mechanism = sign_of(event)
         if mechanism is not None:
             acted.add(mechanism, f"the SDK's log: {event.kind.removeprefix('ttp.')}", event.source)
-    lines = {kind: (own.name, what) for own in signs for kind, what in own.ranks.items()}
+    lines = {kind: (sign.name, what) for sign in signs for kind, what in sign.ranks.items()}
     for rank in sorted(
         {event.rank for event in history.select("agent.start", attempt=attempt) if event.rank is not None}
     ):
@@ -62,10 +62,10 @@ def _reader(signs: tuple[Signs, ...]) -> Callable[[LogEvent], str | None]:
 
     A log may have very many lines.
     """
-    lines = {kind: own.name for own in signs for kind in own.lines}
-    states = {state: own.name for own in signs for state in own.states}
-    repairs = {word: own.name for own in signs for word in own.repairs}
-    other_repair = next((own.name for own in signs if own.any_repair), None)
+    lines = {kind: sign.name for sign in signs for kind in sign.lines}
+    states = {state: sign.name for sign in signs for state in sign.states}
+    repairs = {word: sign.name for sign in signs for word in sign.repairs}
+    other_repair = next((sign.name for sign in signs if sign.any_repair), None)
 
     def sign_of(event: LogEvent) -> str | None:
         if event.kind == REPAIR_BEGINS:

@@ -80,9 +80,9 @@ def _fate(history: History, window: Window, node: int) -> PodFate:
             window.number, mechanisms, node, what, why, before, after, tuple(event.source for event in where)
         )
 
-    own = history.select(writer=POD_WRITER, node=node)
-    placed = placed_at(own, window.begin)
-    replaced = window.of(event for event in own if event.event == "pod.rescheduled")
+    node_events = history.select(writer=POD_WRITER, node=node)
+    placed = placed_at(node_events, window.begin)
+    replaced = window.of(event for event in node_events if event.event == "pod.rescheduled")
     if replaced:
         first = replaced[0].data.get("before")
         before, after = _pod(first if isinstance(first, dict) else {}), _pod(replaced[-1].data)
@@ -90,7 +90,7 @@ def _fate(history: History, window: Window, node: int) -> PodFate:
     if placed is None:
         return fate("unknown", f"the history does not show which pod was node {node}")
     pod = _pod(placed.data)
-    changes = [event for event in window.of(own) if event.data.get("uid") == pod.uid]
+    changes = [event for event in window.of(node_events) if event.data.get("uid") == pod.uid]
     restarted = [event for event in changes if event.event == "pod.restarted"]
     if restarted:
         times = f"{restarted[0].data.get('before')} → {restarted[-1].data.get('restarts')} restarts"
@@ -106,12 +106,12 @@ def _fate(history: History, window: Window, node: int) -> PodFate:
     return fate("untouched", str(pod), placed, before=pod, after=pod)
 
 
-def placed_at(own: list[Event], mono: int) -> Event | None:
+def placed_at(node_events: list[Event], mono: int) -> Event | None:
     """Return the last record before a time about a node's pod, out of ``own``, the node's events.
 
     None without a record.
     """
-    before = [event for event in own if event.mono < mono]
+    before = [event for event in node_events if event.mono < mono]
     came = [event for event in before if event.event == "pod.rescheduled"]
     return came[-1] if came else next((event for event in before if event.event == "pod.state"), None)
 

@@ -81,10 +81,10 @@ def all_of(*parts: Part) -> Part:
 
 def lacking_evidence(proof: Proof, evidence: Mapping[str, Any]) -> str | None:
     """Return the lack of the evidence for this proof, in words; None where nothing is missing."""
-    own = {key: value for key, value in evidence.items() if key not in OF_THE_HARNESS}
-    if all(value is None or value in ([], {}, "") for value in own.values()):
+    proofs = {key: value for key, value in evidence.items() if key not in OF_THE_HARNESS}
+    if all(value is None or value in ([], {}, "") for value in proofs.values()):
         return "says nothing about what was done to it"
-    missing = [name for name in proof.fields if name not in own]
+    missing = [name for name in proof.fields if name not in proofs]
     if not missing:
         return None
     quoted = ", ".join(f'"{name}"' for name in missing)

@@ -50,8 +50,8 @@ class Process:
 
     def handlers_before(self, until: int) -> dict[str, Event]:
         """Return the handler of each name that it had registered last before a time."""
-        own = {name: [event for event in events if event.mono < until] for name, events in self.handlers.items()}
-        return {name: events[-1] for name, events in own.items() if events}
+        registered = {name: [event for event in events if event.mono < until] for name, events in self.handlers.items()}
+        return {name: events[-1] for name, events in registered.items() if events}
 
     def disconnection(self) -> Event | None:
         """Return the record of its leaving the SDK before its last step, without a new connection before the step."""

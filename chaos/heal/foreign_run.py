@@ -119,14 +119,14 @@ def _act(run_dir: Path, foreign: ForeignRun, choose: Callable[[Act], bool], repo
 
 def _of_step(step: UndoStep, ledger: Ledger, context: UndoContext, inventory: Path | None) -> Act:
     try:
-        own = with_caller_access(step, inventory)
+        own_step = with_caller_access(step, inventory)
         if step.action == _ENDS_PROCESSES:
             _refuse_another_run(find_run_processes(context.token), context)
     except CannotUndo as error:
         return Act(step.id, as_proposed(step), lambda: "", str(error))
 
     def undo() -> str:
-        undone = undo_step(ledger, own, UNDO_ACTIONS, context)
+        undone = undo_step(ledger, own_step, UNDO_ACTIONS, context)
         if not undone.ok:
             raise CannotUndo(undone.how)
         return undone.how

@@ -42,12 +42,12 @@ class Writer:
 
 def writers() -> list[Writer]:
     """Return all processes that may be orphans of some run, except this process and its ancestors."""
-    own = {os.getpid(), *ancestors(os.getpid())}
+    excluded = {os.getpid(), *ancestors(os.getpid())}
     boot = boot_id()
     candidates = []
     for pid in all_pids():
         before = read_stat(pid)
-        if before is None or before.ended or pid in own:
+        if before is None or before.ended or pid in excluded:
             continue
         variables = environment(pid)
         output = next(iter(standard_outputs_of(pid)), None)
@@ -121,12 +121,14 @@ class _Sessions:
 
 def _sessions(run_dir: Path) -> _Sessions:
     history = read_history(run_dir / "history")
-    own = [event for event in history.events if event.writer == "harness"]
-    opening = next((event for event in own if event.event == "writer.start"), None)
+    harness_events = [event for event in history.events if event.writer == "harness"]
+    opening = next((event for event in harness_events if event.event == "writer.start"), None)
     leaders = frozenset(
         (event.pid, start)
-        for event in own
+        for event in harness_events
         if event.event in ("rank.found", "launcher.found") and event.pid is not None
         if isinstance(start := event.data.get("start_time"), int)
     )
-    return _Sessions(str(opening.data.get("boot")) if opening else "", leaders, own[-1].mono if own else 0)
+    return _Sessions(
+        str(opening.data.get("boot")) if opening else "", leaders, harness_events[-1].mono if harness_events else 0
+    )

@@ -89,7 +89,7 @@ def _without_original(run_dir: Path, original: str, token: str) -> Relocation | 
 
 def _share_our_pids(processes: Iterable[FoundProcess]) -> bool:
     try:
-        own = (PROC / "self/ns/pid").readlink()
-        return all((PROC / str(process.identity.pid) / "ns/pid").readlink() == own for process in processes)
+        namespace = (PROC / "self/ns/pid").readlink()
+        return all((PROC / str(process.identity.pid) / "ns/pid").readlink() == namespace for process in processes)
     except OSError:
         return False

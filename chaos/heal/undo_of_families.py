@@ -25,7 +25,7 @@ A package may also add to it directly: an :class:`~chaos.faults.family.Undo`, or
 
 def own_actions() -> Collection[str]:
     """Return the names of the actions that families of this project bring."""
-    return registry(GROUP).own.keys()
+    return registry(GROUP).built_in.keys()
 
 
 def action_of_family(name: str, registered: Registry | None = None) -> UndoAction | None:

@@ -57,11 +57,15 @@ def _trip(ask: Callable[[], int], clock: Clock) -> Offset:
 def _in_order(measured: Iterable[Offset]) -> tuple[Offset, ...]:
     """Return measurements in order of time; of two so near that the host's clock seems to go back, the better one."""
     kept: list[Offset] = []
-    for one in sorted(measured, key=lambda offset: offset.at):
-        while kept and one.at + one.offset <= kept[-1].at + kept[-1].offset and one.error < kept[-1].error:
+    for measurement in sorted(measured, key=lambda offset: offset.at):
+        while (
+            kept
+            and measurement.at + measurement.offset <= kept[-1].at + kept[-1].offset
+            and measurement.error < kept[-1].error
+        ):
             kept.pop()
-        if not kept or one.at + one.offset > kept[-1].at + kept[-1].offset:
-            kept.append(one)
+        if not kept or measurement.at + measurement.offset > kept[-1].at + kept[-1].offset:
+            kept.append(measurement)
     return tuple(kept)
 
 

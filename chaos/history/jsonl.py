@@ -100,7 +100,9 @@ def encode(record: dict[str, Any]) -> bytes:
 def _depth(value: Any) -> int:
     """Return the levels of objects and lists, without recursion."""
     depth, level = 0, [value]
-    while level := [one for one in level if isinstance(one, (dict, list))]:
+    while level := [container for container in level if isinstance(container, (dict, list))]:
         depth += 1
-        level = [inner for one in level for inner in (one.values() if isinstance(one, dict) else one)]
+        level = [
+            inner for container in level for inner in (container.values() if isinstance(container, dict) else container)
+        ]
     return depth

@@ -261,8 +261,8 @@ def _integer(record: dict[str, Any], key: str) -> int | None:
 
 def _placed(segments: list[_Segment], clocks: Mapping[tuple[str, str], HostClock]) -> list[_Segment]:
     """Return the segments with the times of measured hosts on the harness's clock, under the harness's boot."""
-    own = next((segment for segment in segments if segment.writer == HARNESS), None)
-    if own is None or not clocks:
+    harness = next((segment for segment in segments if segment.writer == HARNESS), None)
+    if harness is None or not clocks:
         return segments
     placed = []
     for segment in segments:
@@ -270,11 +270,11 @@ def _placed(segments: list[_Segment], clocks: Mapping[tuple[str, str], HostClock
         if segment.writer == HARNESS or clock is None:
             placed.append(segment)
         elif clock.same:
-            placed.append(replace(segment, boot=own.boot))
+            placed.append(replace(segment, boot=harness.boot))
         else:
             name = clock_name(segment.host, segment.boot)
             events = [_on_harness_clock(event, clock, name) for event in segment.events]
-            placed.append(replace(segment, boot=own.boot, events=events))
+            placed.append(replace(segment, boot=harness.boot, events=events))
     return placed
 
 

@@ -47,9 +47,9 @@ class Holder:
 
 def this_holder() -> Holder:
     """Return this process as a holder from now on."""
-    own = identify(os.getpid())
-    command = " ".join(" ".join(command_line(own.pid)).split())  # a script behind -c has lines
-    return Holder(own.pid, own.start_time, own.boot, _user(), command, time.time())
+    process = identify(os.getpid())
+    command = " ".join(" ".join(command_line(process.pid)).split())  # a script behind -c has lines
+    return Holder(process.pid, process.start_time, process.boot, _user(), command, time.time())
 
 
 def write_holder(path: Path, holder: Holder) -> None:

@@ -32,9 +32,9 @@ def checks_page() -> str:
     sections = []
     for name, check in registry.BUILT_IN.items():
         doc = markdown(sys.modules[check.__module__].__doc__).partition(": ")[2]
-        own = [defect for defect in defects if defect.check == name]
-        table.append(f"| [{name}](#{name}) | {cell(doc.split(chr(10) * 2)[0]).rstrip('.')} | {len(own)} |")
-        sections.append(_section(name, doc[0].upper() + doc[1:], own))
+        caught = [defect for defect in defects if defect.check == name]
+        table.append(f"| [{name}](#{name}) | {cell(doc.split(chr(10) * 2)[0]).rstrip('.')} | {len(caught)} |")
+        sections.append(_section(name, doc[0].upper() + doc[1:], caught))
     return "\n".join([_HEAD, *table, "", *sections]).rstrip() + "\n"
 
 

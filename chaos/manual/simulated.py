@@ -44,16 +44,16 @@ def simulated_page(scenarios: Path) -> str:
 
 def _section(point: EntryPoint | Member, loaded: dict[str, list[Scenario]]) -> str:
     kind = job_kind(point.name)
-    own = {name: cells for name, cells in loaded.items() if cells[0].job.kind == point.name}
+    scenarios = {name: cells for name, cells in loaded.items() if cells[0].job.kind == point.name}
     lines = [f"## Job kind {point.name}", "", markdown(type(kind).__doc__), ""]
-    if not own:
+    if not scenarios:
         return "\n".join([*lines, "No scenario of this kind is shipped.", ""])
-    standin, vendor = _parts(kind, own, "standin"), _parts(kind, own, "vendor")
+    standin, vendor = _parts(kind, scenarios, "standin"), _parts(kind, scenarios, "vendor")
     if not standin:
         return "\n".join([*lines, "Nothing is put in the place of anything.", ""])
     lines += ["| layer | what is not genuine | in | with `--sdk vendor` |", "|---|---|---|---|"]
     for (layer, part), names in sorted(standin.items()):
-        others = own.keys() - names
+        others = scenarios.keys() - names
         where = "every scenario" if not others else some(names)
         if len(others) == 1 < len(names):
             where = f"every scenario but {some(others)}"
@@ -61,10 +61,10 @@ def _section(point: EntryPoint | Member, loaded: dict[str, list[Scenario]]) -> s
     return "\n".join([*lines, ""])
 
 
-def _parts(kind: JobKind, own: dict[str, list[Scenario]], sdk: str) -> dict[tuple[str, str], set[str]]:
+def _parts(kind: JobKind, scenarios: dict[str, list[Scenario]], sdk: str) -> dict[tuple[str, str], set[str]]:
     """Return the scenarios with each simulated part in one of their cells, by layer and part."""
     scenarios_by_part: dict[tuple[str, str], set[str]] = defaultdict(set)
-    for name, cells in own.items():
+    for name, cells in scenarios.items():
         for scenario in cells:
             for part in kind.simulated(scenario, sdk):
                 scenarios_by_part[part.layer, part.part].add(name)

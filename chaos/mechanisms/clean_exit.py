@@ -44,8 +44,8 @@ def judge_ended(plan: Plan, history: History, artifacts: Artifacts, collector: C
     host = _host(logged)
     if host is not None and host.rank in _silent(plan) and not ended:
         alone = _judge_host(history, host, collector)
-        seen = f"its controller was in rank {host.rank}, and gone with it"
-        collector.settle(EXPECTED, seen, line, host.source, *where, by_log=alone)
+        observation = f"its controller was in rank {host.rank}, and gone with it"
+        collector.settle(EXPECTED, observation, line, host.source, *where, by_log=alone)
         return
     if not exit_calls and not ended:
         what = "the SDK's log" if logged else "a log of the SDK"
@@ -54,8 +54,8 @@ def judge_ended(plan: Plan, history: History, artifacts: Artifacts, collector: C
         excused = (host is not None and host.rank in exit_calls) or (ended and _killed_by_agent(plan, history, rank))
         if rank not in exit_calls and rank not in _hit(plan) and (exit_calls or ended) and not excused:
             collector.unknown(EXPECTED, f"no record shows that rank {rank} was told to exit", line, *where)
-    seen = f"it told {ranks_text(sorted(exit_calls))}" if exit_calls else "it ended the job, by its log"
-    collector.settle(EXPECTED, seen, line, *where, by_log=not exit_calls)
+    observation = f"it told {ranks_text(sorted(exit_calls))}" if exit_calls else "it ended the job, by its log"
+    collector.settle(EXPECTED, observation, line, *where, by_log=not exit_calls)
 
 
 def _judge_host(history: History, host: LogEvent, collector: Collector) -> bool:
@@ -66,8 +66,10 @@ def _judge_host(history: History, host: LogEvent, collector: Collector) -> bool:
     """
     started = {event.rank: event for event in history.select(CONTROLLER, attempt=TRAIN)}
     if not started and (connected := history.select(CONNECTED, attempt=TRAIN, rank=host.rank)):
-        seen = f"the SDK's log has its controller in rank {host.rank}, and no rank has recorded that it started one"
-        collector.fail(EXPECTED, seen, host.source, *places(connected[:1]))
+        observation = (
+            f"the SDK's log has its controller in rank {host.rank}, and no rank has recorded that it started one"
+        )
+        collector.fail(EXPECTED, observation, host.source, *places(connected[:1]))
     return host.rank not in started
 
 

@@ -14,7 +14,10 @@ def judge_tried(case: Case, handlers: tuple[str, ...]) -> None:
     name, collector = case.recovery.mechanism, case.collector
     expected = f"{name} is tried and fails, and the next mechanism follows"
     calls = [
-        (handler, rank, event) for handler in handlers for rank, own in case.calls(handler).items() for event in own
+        (handler, rank, event)
+        for handler in handlers
+        for rank, events in case.calls(handler).items()
+        for event in events
     ]
     if not calls:
         heard = case.history.select("handler.enter", attempt=TRAIN)
@@ -31,7 +34,9 @@ def judge_tried(case: Case, handlers: tuple[str, ...]) -> None:
         if not after or after[0].data.get("ok") is not True:
             failed.append((handler, rank, enter))
     if not failed:
-        seen = f"every handler of {name} that was called ended well on {ranks_text(sorted({c[1] for c in calls}))}"
-        collector.fail(expected, seen, case.line, *places(event for _, _, event in calls[:3]))
+        observation = (
+            f"every handler of {name} that was called ended well on {ranks_text(sorted({c[1] for c in calls}))}"
+        )
+        collector.fail(expected, observation, case.line, *places(event for _, _, event in calls[:3]))
     where = ", ".join(f"{handler} on rank {rank}" for handler, rank, _ in failed[:3])
     collector.settle(expected, f"failed in {where}", case.line, *places(event for _, _, event in failed[:3]))

@@ -28,13 +28,15 @@ def judge_refused(case: Case, handlers: tuple[str, ...]) -> None:
     ]
     for event in failed:
         error = str(event.data.get("error"))
-        own = [how for fault, how in hit if not how.own_only or event.rank in fault.ranks]
-        texts = [text for how in own for text in how.errors]
+        refusals = [how for fault, how in hit if not how.own_only or event.rank in fault.ranks]
+        texts = [text for how in refusals for text in how.errors]
         if not any(text in error for text in texts):
             case.collector.fail(
                 expected, f"{event.data['name']} failed on rank {event.rank}: {error}", case.line, event.source
             )
     if not failed:
         case.collector.unknown(expected, "no handler has recorded an error", case.line)
-    seen = "; ".join(f"{event.data['name']} on rank {event.rank}: {event.data.get('error')}" for event in failed[:3])
-    case.collector.settle(expected, seen, case.line, *(event.source for event in failed[:3]))
+    observation = "; ".join(
+        f"{event.data['name']} on rank {event.rank}: {event.data.get('error')}" for event in failed[:3]
+    )
+    case.collector.settle(expected, observation, case.line, *(event.source for event in failed[:3]))

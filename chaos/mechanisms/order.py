@@ -29,5 +29,5 @@ def suspicious(begun: Sequence[Event], ended: Sequence[Event]) -> tuple[Event, E
 
 def _outermost(events: Sequence[Event], clocks: list[str], pick: Callable[..., Event]) -> list[Event]:
     """Return the first or the last event of each clock."""
-    own = ([event for event in events if event.clock == clock] for clock in clocks)
-    return [pick(one, key=lambda event: event.mono) for one in own if one]
+    by_clock = ([event for event in events if event.clock == clock] for clock in clocks)
+    return [pick(group, key=lambda event: event.mono) for group in by_clock if group]

@@ -37,18 +37,20 @@ def judge_processes(plan: Plan, history: History, collector: Collector) -> None:
     for rank in range(plan.layout.ranks):
         least = 1 + sum(rank in recovery.restarted for recovery in plan.response.goes_on)
         most = least + sum(rank in recovery.restarted for recovery in plan.response.recoveries if not recovery.succeeds)
-        own = dict(sorted(known.get(rank, {}).items(), key=lambda item: item[1].mono))
-        if len(own) > most:
-            seen = f"rank {rank} was replaced: processes {text_list(own)}"
-            collector.fail(expected, seen, line, *places(own.values()))
+        processes_known = dict(sorted(known.get(rank, {}).items(), key=lambda item: item[1].mono))
+        if len(processes_known) > most:
+            observation = f"rank {rank} was replaced: processes {text_list(processes_known)}"
+            collector.fail(expected, observation, line, *places(processes_known.values()))
         elif len(started.get(rank, [])) > most:
-            seen = f"rank {rank} was started {len(started[rank])} times"
-            collector.fail(expected, seen, line, *places(started[rank]))
-        elif 0 < len(own) < least:
-            seen = f"rank {rank} was not started again: process {text_list(own)} is its only one"
-            collector.fail(expected, seen, line, *places(own.values()))
+            observation = f"rank {rank} was started {len(started[rank])} times"
+            collector.fail(expected, observation, line, *places(started[rank]))
+        elif 0 < len(processes_known) < least:
+            observation = f"rank {rank} was not started again: process {text_list(processes_known)} is its only one"
+            collector.fail(expected, observation, line, *places(processes_known.values()))
         for what, events in (("start", started), ("identification", identified), ("exit", ended)):
-            if not events.get(rank) or (trains_to_the_end(plan) and len(events[rank]) < min(len(own), least)):
+            if not events.get(rank) or (
+                trains_to_the_end(plan) and len(events[rank]) < min(len(processes_known), least)
+            ):
                 collector.unknown(expected, f"no {what} of rank {rank} was recorded", line)
     collector.settle(expected, f"{plan.layout.ranks} ranks did", line)
 
@@ -72,8 +74,8 @@ def _judge_replaced(history: History, attempts: Sequence[str], collector: Collec
         for rank, pids in sorted(seen_pids.items()):
             if len(pids) > 1:
                 starts = history.select("agent.start", attempt=attempt, rank=rank)
-                seen = f"rank {rank} was started again in attempt {attempt}: processes {text_list(pids)}"
-                collector.fail("no rank is started again within a launch", seen, line, *places(starts))
+                observation = f"rank {rank} was started again in attempt {attempt}: processes {text_list(pids)}"
+                collector.fail("no rank is started again within a launch", observation, line, *places(starts))
 
 
 def _ends_by_launcher(history: History, attempt: str) -> Iterator[tuple[int, int, Event]]:

@@ -46,8 +46,10 @@ def judge_strategies(plan: Plan, history: History, artifacts: Artifacts, collect
         if f"'{word}'" not in offered:
             collector.fail(expected, f"the SDK has not offered {word}", line, offers[0].source)
     if exits and _could_be_saved(plan, history) and "'dump'" not in offered:
-        seen = "the SDK has not offered dump, though every replica group has a rank with a state that no fault hits"
-        collector.fail(expected, seen, line, offers[0].source)
+        observation = (
+            "the SDK has not offered dump, though every replica group has a rank with a state that no fault hits"
+        )
+        collector.fail(expected, observation, line, offers[0].source)
     results = [event for event in logged if event.kind == "ttp.result"]
     _judge_results(
         collector,
@@ -64,8 +66,8 @@ def judge_strategies(plan: Plan, history: History, artifacts: Artifacts, collect
         collector.fail(expected, f"the SDK reports that {word} failed", line, failed[word])
     for recovery in planned:
         if not recovery.succeeds and recovery.mechanism not in ENDING and WORDS[recovery.mechanism] not in failed:
-            seen = f"the SDK's log does not show that {WORDS[recovery.mechanism]} failed"
-            collector.unknown(expected, seen, line, *(event.source for event in results[:3]))
+            observation = f"the SDK's log does not show that {WORDS[recovery.mechanism]} failed"
+            collector.unknown(expected, observation, line, *(event.source for event in results[:3]))
     where = (event.source for event in offers[:3])
     collector.settle(expected, f"it was asked {len(offers)} times", line, *where, by_log=True)
 

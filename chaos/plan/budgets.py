@@ -109,7 +109,7 @@ def plan_budget(
     whole = resumes or mechanism not in ENDING
     named = [name for name in PHASES[mechanism] if whole or name not in AFTER_RESTART]
     phases = {name: chosen.phases[name] for name in named if name in chosen.phases}
-    in_vain = sum(profile_of(timings, one, ranks).given_up for one in tried)
+    in_vain = sum(profile_of(timings, failed, ranks).given_up for failed in tried)
     if silent and chosen.silence is not None:
         phases["detection"] = chosen.silence
     if "stop" in phases:

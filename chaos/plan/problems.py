@@ -29,12 +29,12 @@ class Problems:
     """
 
     def __init__(
-        self, source: str, lines: Lines, origins: Mapping[str, Origin] | None = None, found: Iterable[Problem] = ()
+        self, source: str, lines: Lines, origins: Mapping[str, Origin] | None = None, problems: Iterable[Problem] = ()
     ) -> None:
         self._source = source
         self._lines = lines
         self._origins = origins or {}
-        self._found: list[Problem] = list(found)
+        self._found: list[Problem] = list(problems)
 
     def line(self, path: str) -> int | None:
         """Return the line of a key or of the nearest key around it, None where the scenario has no text of its own."""

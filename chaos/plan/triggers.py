@@ -105,10 +105,10 @@ def _barrier_comes(
     name = PHASE_ORDER[point(step, trigger.phase).phase]
     key = f"{path}.{'phase' if trigger.phase else 'step'}"
     if name not in observable:
-        seen = ", ".join(known for known in PHASE_ORDER if known in observable) or "none"
+        phases = ", ".join(known for known in PHASE_ORDER if known in observable) or "none"
         how = "" if job.loading == "path" else ", with its agent as a callback,"
         message = f"a job of kind {job.kind!r}{how} cannot observe phase {name}"
-        problems.add(key, message, text=name, hint=f"it observes: {seen}")
+        problems.add(key, message, text=name, hint=f"it observes: {phases}")
         return False
     if step > job.steps:
         message = f"step {step} never comes: the job trains {job.steps} steps ({problems.where('job.steps')})"

@@ -238,5 +238,5 @@ class NodesJob:
 def places(nodes: Sequence[Node], ranks: int, meeting: Path) -> Iterator[tuple[Node, Place]]:
     """Yield each node with its place in a job of ``ranks`` ranks."""
     for node in nodes:
-        own = ranks_of(node.number, len(nodes), ranks)
-        yield node, Place(node.number, len(nodes), own, ranks, node.address, nodes[0].address, meeting)
+        node_ranks = ranks_of(node.number, len(nodes), ranks)
+        yield node, Place(node.number, len(nodes), node_ranks, ranks, node.address, nodes[0].address, meeting)

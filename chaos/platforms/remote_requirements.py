@@ -46,8 +46,8 @@ def refuse_lacking(site: Site, nodes: Iterable[Asked], advice: str) -> None:
     asked for. ``advice`` says what to do.
     """
     path = "" if site.job is None else site.job.environment.get("PYTHONPATH", "")
-    own = [Path(directory) for directory in path.split(os.pathsep) if directory]
-    packages = [need for need in site.needs if need == "msrun" or (need in MODULES and not _is_in(own, need))]
+    directories = [Path(directory) for directory in path.split(os.pathsep) if directory]
+    packages = [need for need in site.needs if need == "msrun" or (need in MODULES and not _is_in(directories, need))]
 
     def look(asked: Asked) -> None:
         try:

@@ -154,10 +154,10 @@ def _script(scenario: Scenario, directory: Path) -> Path:
     if scenario.job.script is None:
         return _ROOM / "jobs" / ("sliced.py" if is_sliced(scenario) else "mnist.py")
     script = (directory / scenario.job.script).resolve()  # the job's own directory is another one
-    own = _ROOM / "jobs" / scenario.job.script
-    if not script.is_file() and not own.is_file():
+    shipped = _ROOM / "jobs" / scenario.job.script
+    if not script.is_file() and not shipped.is_file():
         raise JobError(f"job.script: there is no file {script}, and none of this kind's own jobs has that name")
-    return script if script.is_file() else own
+    return script if script.is_file() else shipped
 
 
 KIND = RehearsalJob()

@@ -62,8 +62,8 @@ def _refuse_if_lacking(prepared: Prepared) -> None:
     needs = {*prepared.needs} - ({INTERFACE, OWN_AGENT} if prepared.sdk == "standin" else set())
     scenario = prepared.scenario
     settings = prepared.registered.named.settings_in(scenario)
-    lacking = [seen for seen in probe(needs, Machine(settings=settings)) if not seen.ok]
+    lacking = [observation for observation in probe(needs, Machine(settings=settings)) if not observation.ok]
     if lacking:
-        listed = "".join(f"\n  {seen.need}: {seen.seen}; {seen.advice}" for seen in lacking)
+        listed = "".join(f"\n  {observation.need}: {observation.seen}; {observation.advice}" for observation in lacking)
         listed += "\n  what it can run: chaos doctor"
         raise Refused(f"this machine lacks what scenario {scenario.name} needs{listed}")

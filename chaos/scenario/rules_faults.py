@@ -97,34 +97,34 @@ def _refuse_nothing(mapping: dict[str, Any], written: list[str], path: Path, rep
 def _check_order(faults: list[Any], report: Report) -> None:
     """Check that ids are unique, that ``after`` names another fault, and that every fault can have its turn."""
     ids: dict[str, int] = {}
-    own: list[str | None] = []
+    own_ids: list[str | None] = []
     for index, fault in enumerate(faults):
         written, kind = mapped(fault).get("id"), text(mapped(fault).get("kind"))
         name = default_id(kind, index + 1) if written is None and kind is not None else text(written)
-        own.append(name)
+        own_ids.append(name)
         if name is None:
             continue
         if name in ids:
             message = f"fault id {quote(name)} is taken by fault {ids[name] + 1} of the schedule"
             report(("faults", index, "id") if written is not None else ("faults", index), message)
         ids.setdefault(name, index)
-    sound = None not in own
+    sound = None not in own_ids
     for index, fault in enumerate(faults):
         for path, trigger in _triggers(mapped(fault).get("trigger"), ("faults", index, "trigger")):
             for key, after in _waits_for(trigger):
-                if after == own[index]:
+                if after == own_ids[index]:
                     report((*path, key), f"fault {quote(after)} cannot wait for itself")
                     sound = False
                 elif after not in ids:
-                    if None not in own:
-                        hint = suggest(after, set(ids) - {str(own[index])}, "other faults")
+                    if None not in own_ids:
+                        hint = suggest(after, set(ids) - {str(own_ids[index])}, "other faults")
                         report((*path, key), f"there is no fault {quote(after)}", hint)
                     sound = False
     if sound:
-        _check_reachable(faults, [str(name) for name in own], report)
+        _check_reachable(faults, [str(name) for name in own_ids], report)
 
 
-def _check_reachable(faults: list[Any], own: list[str], report: Report) -> None:
+def _check_reachable(faults: list[Any], fault_ids: list[str], report: Report) -> None:
     """Report faults that wait for each other in a ring.
 
     A ring through ``any`` is harmless if another alternative can fire, so the faults that can fire are worked out one
@@ -142,13 +142,13 @@ def _check_reachable(faults: list[Any], own: list[str], report: Report) -> None:
     to_try = list(range(len(faults)))
     while to_try:
         index = to_try.pop()
-        if own[index] not in landed and _can_fire(triggers[index], landed):
-            landed.add(own[index])
-            to_try.extend(freed_by.get(own[index], ()))
+        if fault_ids[index] not in landed and _can_fire(triggers[index], landed):
+            landed.add(fault_ids[index])
+            to_try.extend(freed_by.get(fault_ids[index], ()))
     blocking = {
-        own[index]: next((path, after) for path, after in waits[index] if after not in landed)
+        fault_ids[index]: next((path, after) for path, after in waits[index] if after not in landed)
         for index in range(len(faults))
-        if own[index] not in landed
+        if fault_ids[index] not in landed
     }
     for name, (path, _) in blocking.items():
         report(path, f"fault {quote(name)} can never fire: it waits for {_chain(name, blocking)}")

@@ -11,11 +11,11 @@ from chaos.selftest.records import Record, Records, recorded
 def call(records: Records, after: Record, name: str, **values: Any) -> None:
     """Record that a handler is called and returns, right after another event of the same rank."""
     place = {"attempt": after["attempt"], "rank": after["rank"], "pid": after["pid"]}
-    for event, own in (("handler.enter", values), ("handler.exit", {"ok": True})):
+    for event, fields in (("handler.enter", values), ("handler.exit", {"ok": True})):
         new = records.insert(after, event=event)
         for key in [key for key in new if key not in ("seq", "mono", "wall", "event")]:
             del new[key]
-        new.update(place, name=name, **own)
+        new.update(place, name=name, **fields)
         after = new
 
 
@@ -56,7 +56,7 @@ def started_anew(rank: int) -> Mutate:
         later = {"mono": landed["mono"] + 1000, "wall": landed["wall"] + 1000, "pid": new}
         records.insert(landed, **{**process, **later})
         records.insert(records.last("rank.exit", attempt="train", rank=rank), pid=new)
-        own = [records.first(event, rank=rank, pid=old) for event in ("writer.start", "agent.start")]
-        records.files[f"train-rank_{rank}-{new}.jsonl"] = [{**record, **later} for record in own]
+        starts = [records.first(event, rank=rank, pid=old) for event in ("writer.start", "agent.start")]
+        records.files[f"train-rank_{rank}-{new}.jsonl"] = [{**record, **later} for record in starts]
 
     return recorded(change)

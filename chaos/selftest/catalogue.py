@@ -18,8 +18,8 @@ def catalogue() -> tuple[Defect, ...]:
     all_defects: list[Defect] = []
     modules = pkgutil.walk_packages(defects.__path__, f"{defects.__name__}.")
     for name in sorted(module.name for module in modules if not module.ispkg):
-        own: tuple[Defect, ...] = import_module(name).DEFECTS
-        all_defects.extend(own)
+        module_defects: tuple[Defect, ...] = import_module(name).DEFECTS
+        all_defects.extend(module_defects)
     twice = [name for name, count in Counter(defect.name for defect in all_defects).items() if count > 1]
     if twice:
         raise ValueError(f"defects of the same name: {', '.join(twice)}")

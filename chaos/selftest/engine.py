@@ -59,10 +59,12 @@ class Engine:
         """
         rows: dict[str, Row] = {}
         bases = dict.fromkeys(defect.base for defect in defects if defect.layer == FILES)
-        own = {name: [defect for defect in defects if (defect.layer, defect.base) == (FILES, name)] for name in bases}
+        defects_by_base = {
+            name: [defect for defect in defects if (defect.layer, defect.base) == (FILES, name)] for name in bases
+        }
         pool = ThreadPoolExecutor(self.jobs)
         try:
-            waiting: set[Future[_Rest]] = {pool.submit(self._take, name, own[name]) for name in bases}
+            waiting: set[Future[_Rest]] = {pool.submit(self._take, name, defects_by_base[name]) for name in bases}
             waiting |= {pool.submit(self._live, defect) for defect in defects if defect.layer != FILES}
             while waiting:
                 done, waiting = wait(waiting, return_when=FIRST_COMPLETED)

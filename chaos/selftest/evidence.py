@@ -93,18 +93,18 @@ def stale(removals: Collection[Removal], allowed: AllowedGaps = ALLOWED_GAPS) ->
 
 def _without_events(base: str, run_dir: Path, allowed: AllowedGaps) -> Iterator[Removal]:
     plan = loads((run_dir / "plan.json").read_bytes())
-    own, baseline = read_history(run_dir / "history"), read_history(run_dir / "baseline" / "history")
+    run_history, baseline = read_history(run_dir / "history"), read_history(run_dir / "baseline" / "history")
     watched, watched_baseline = (
-        _Watched(history.events, history.problems, history.clocks) for history in (own, baseline)
+        _Watched(history.events, history.problems, history.clocks) for history in (run_history, baseline)
     )
     artifacts = Artifacts(run_dir, watched_baseline)
     _verdict(plan, watched, artifacts)
     artifacts.baseline = baseline
-    for group, left in _groups(own, watched.asked):
+    for group, left in _groups(run_history, watched.asked):
         yield _removal(base, group, _verdict(plan, left, artifacts), allowed)
     for group, left in _groups(baseline, watched_baseline.asked):
         artifacts.baseline = left
-        yield _removal(base, group, _verdict(plan, own, artifacts), allowed, baseline=True)
+        yield _removal(base, group, _verdict(plan, run_history, artifacts), allowed, baseline=True)
 
 
 def _removal(base: str, group: Group, verdict: Verdict, allowed: AllowedGaps, *, baseline: bool = False) -> Removal:

@@ -36,10 +36,10 @@ class DefectiveJob(JobKind):
 
     def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
         """Return the kind's own, and the defect first: no such run may be mistaken for a real one."""
-        own = self._kind.simulated(_without_defect(scenario), sdk)
+        simulated_parts = self._kind.simulated(_without_defect(scenario), sdk)
         if not scenario.faults:
-            return own
-        return (Simulated(f"a seeded defect: {_defect_of(scenario)}", "every layer"), *own)
+            return simulated_parts
+        return (Simulated(f"a seeded defect: {_defect_of(scenario)}", "every layer"), *simulated_parts)
 
     def prepare(self, launch: Launch) -> None:
         """Make the job's input."""

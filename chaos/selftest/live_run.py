@@ -56,13 +56,13 @@ class LiveRuns:
         except RunFailed as error:
             return Row(defect, "not run", self._clock() - began, str(error))
         judgement = judge(ran.directory)
-        outcome, seen = outcome_of(defect, judgement.findings, judgement.verdict)
+        outcome, line = outcome_of(defect, judgement.findings, judgement.verdict)
         acts = acts_of(ran.directory)
         if not acts:
-            outcome, seen = "did not act", f"the defect has changed nothing; all the same {judgement.verdict}: {seen}"
+            outcome, line = "did not act", f"the defect has changed nothing; all the same {judgement.verdict}: {line}"
         if not self._keep:
             shutil.rmtree(ran.directory)
-        return Row(defect, outcome, self._clock() - began, seen, acts)
+        return Row(defect, outcome, self._clock() - began, line, acts)
 
     def _base(self, name: str, place: Path) -> Path:
         with self._locks[name]:

@@ -16,14 +16,14 @@ def judge_mutant(defect: Defect, base: Path, place: Path, clock: Callable[[], fl
     ``clock`` is in seconds. The copy is removed afterwards, unless it is to be kept.
     """
     began = clock()
-    own = place / defect.name
-    copy = shutil.copytree(base, own / base.name, symlinks=True)
+    directory = place / defect.name
+    copy = shutil.copytree(base, directory / base.name, symlinks=True)
     try:
-        outcome, seen = _judge(defect, copy)
+        outcome, line = _judge(defect, copy)
     finally:
         if not keep:
-            shutil.rmtree(own, ignore_errors=True)
-    return Row(defect, outcome, clock() - began, seen)
+            shutil.rmtree(directory, ignore_errors=True)
+    return Row(defect, outcome, clock() - began, line)
 
 
 def _judge(defect: Defect, copy: Path) -> tuple[Outcome, str]:

@@ -33,7 +33,9 @@ class Records:
 
         These are the records themselves: a change to them changes the file. Raises NothingToMutate if there is none.
         """
-        events = [record for own in self.files.values() for record in own if _matches(record, event, match)]
+        events = [
+            record for file_records in self.files.values() for record in file_records if _matches(record, event, match)
+        ]
         if not events:
             raise NothingToMutate(f"no {event or 'event'} with {match}")
         return sorted(events, key=lambda record: int(record["mono"]))
@@ -53,8 +55,8 @@ class Records:
     def drop(self, unwanted: list[Record]) -> None:
         """Remove these events, as if they had never been recorded."""
         gone = {id(record) for record in unwanted}
-        for name, own in self.files.items():
-            self.files[name] = [record for record in own if id(record) not in gone]
+        for name, file_records in self.files.items():
+            self.files[name] = [record for record in file_records if id(record) not in gone]
 
     def drop_file(self, pattern: str) -> None:
         """Remove the files whose names begin so. Raises NothingToMutate if there is none."""
@@ -67,10 +69,10 @@ class Records:
     def insert(self, after: Record, **values: Any) -> Record:
         """Put a copy of an event with other values behind it, a microsecond later. Return the new event."""
         new = {**json.loads(json.dumps(after)), "mono": after["mono"] + 1000, "wall": after["wall"] + 1000, **values}
-        for own in self.files.values():
-            for index, record in enumerate(own):
+        for file_records in self.files.values():
+            for index, record in enumerate(file_records):
                 if record is after:
-                    own.insert(index + 1, new)
+                    file_records.insert(index + 1, new)
                     return new
         raise NothingToMutate(f"{after['event']} is not of this history")
 
@@ -80,12 +82,12 @@ class Records:
         Only events in files whose names begin with ``files`` move. Records that the machine was busy during the good
         run are removed: they would stand between moved and unmoved events, and would excuse the delay.
         """
-        records = [record for own in self.files.values() for record in own]
+        records = [record for file_records in self.files.values() for record in file_records]
         self.drop(
             [record for record in records if EARLIER_NAMES.get(record["event"], record["event"]) == "job.starved"]
         )
-        for name, own in self.files.items():
-            for record in own:
+        for name, file_records in self.files.items():
+            for record in file_records:
                 if name.startswith(files) and record["mono"] >= since:
                     record["mono"] += nanoseconds
                     record["wall"] += nanoseconds
@@ -97,8 +99,10 @@ class Records:
         for path in self._directory.glob("*.jsonl"):
             if path.name not in self.files:
                 path.unlink()
-        for name, own in self.files.items():
-            numbered = [{**record, "seq": number} for number, record in enumerate(own)] if renumber else own
+        for name, file_records in self.files.items():
+            numbered = (
+                [{**record, "seq": number} for number, record in enumerate(file_records)] if renumber else file_records
+            )
             text = "".join(json.dumps(record, separators=(",", ":")) + "\n" for record in numbered)
             (self._directory / name).write_text(text, "utf-8")
 

@@ -95,9 +95,9 @@ def run_selftest(
 
         def on_base(name: str, run: Path) -> None:
             if evidence:
-                own = list(sweep(name, run, place / "evidence"))
-                removals.extend(own)
-                watcher.note(f"base {name}: {len(own)} pieces of evidence taken away, one at a time")
+                base_removals = list(sweep(name, run, place / "evidence"))
+                removals.extend(base_removals)
+                watcher.note(f"base {name}: {len(base_removals)} pieces of evidence taken away, one at a time")
 
         def take_base(name: str, target: Path) -> Path:
             return bases.take(name, target, cores=cores, note=watcher.note)

@@ -176,10 +176,10 @@ def tally(cell: Cell, kills: Iterable[Kill], undo: Collection[str] = ()) -> Kill
 
     ``undo`` has the kinds of a whole run.
     """
-    own = [kill for kill in kills if kill.of == cell and kill.killed]
-    hit = {kind for kill in own for kind in kill.open}
+    cell_kills = [kill for kill in kills if kill.of == cell and kill.killed]
+    hit = {kind for kill in cell_kills for kind in kill.open}
     healed, left = (
         sum(bool(texts) for texts in texts_of_kills)
-        for texts_of_kills in ([k.done for k in own], [k.left for k in own])
+        for texts_of_kills in ([k.done for k in cell_kills], [k.left for k in cell_kills])
     )
-    return KillTally(*cell, len(own), healed, left, sorted(hit), sorted(set(undo) - hit))
+    return KillTally(*cell, len(cell_kills), healed, left, sorted(hit), sorted(set(undo) - hit))

@@ -40,11 +40,11 @@ def left_by_harness(harnesses: Sequence[int], clock: Clock = SYSTEM_CLOCK) -> li
 
 def networks_of(pids: Iterable[int]) -> list[str]:
     """Return the network namespaces that these processes are in and this one is not, with their contents, in words."""
-    own = _network_of("self")
+    own_network = _network_of("self")
     held: dict[str, int] = {}
     for pid in pids:
         network = _network_of(pid)
-        if network is not None and network != own:
+        if network is not None and network != own_network:
             held.setdefault(network, pid)
     texts = {network: f"network {network} is held by process {pid}: {_shown(pid)}" for network, pid in held.items()}
     return [text for network, text in texts.items() if _network_of(held[network]) == network]  # else it has just ended

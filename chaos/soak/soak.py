@@ -193,9 +193,9 @@ def tally(cell: Cell, runs: Iterable[SoakRun], expected: Collection[str] = (), *
     ``expected`` are the checks in which a known finding fails; without a finding, none. ``now_and_then``: not every run
     shows the finding.
     """
-    own = [run for run in runs if run.of == cell]
-    verdicts = Counter(run.verdict for run in own)
-    failing = sorted({run.failing for run in own if run.verdict == "fail"})
+    cell_runs = [run for run in runs if run.of == cell]
+    verdicts = Counter(run.verdict for run in cell_runs)
+    failing = sorted({run.failing for run in cell_runs if run.verdict == "fail"})
     others = [name for line in failing for name in unexpected(line.split(), expected)] if expected else []
     counts = {name: verdicts[name] for name in VERDICTS}
     verdict = "fail" if expected else "pass"

@@ -53,8 +53,8 @@ class RunLock:
             raise RunIsLive(run_dir, read_owner(run_dir)) from error
         # The owner's identity only informs a reader. On a full or read-only disk the lock counts without it.
         with contextlib.suppress(OSError):
-            own = identify(os.getpid())
-            lock.write(json.dumps({"pid": own.pid, "start_time": own.start_time, "boot": own.boot}) + "\n")
+            process = identify(os.getpid())
+            lock.write(json.dumps({"pid": process.pid, "start_time": process.start_time, "boot": process.boot}) + "\n")
         return lock
 
 

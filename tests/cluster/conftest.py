@@ -13,7 +13,7 @@ import pytest
 from chaos.platforms.docker.engine import connect
 from chaos.platforms.docker.image import make_skeleton
 from chaos.platforms.kubernetes.client.api import Api, ApiError
-from chaos.platforms.kubernetes.own import RunClient
+from chaos.platforms.kubernetes.run_client import RunClient
 from tests.cluster import crds
 from tests.cluster.command_line import Cluster, account
 from tests.cluster.control_plane import CONTROLLERS, ControlPlane, control_plane, missing

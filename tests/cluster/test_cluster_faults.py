@@ -27,10 +27,10 @@ from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.platforms.kubernetes.client.api import Api
 from chaos.platforms.kubernetes.facts import pod_state
-from chaos.platforms.kubernetes.own import NotOurs, RunClient
 from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.pods import Pods
 from chaos.platforms.kubernetes.resources import CONFIGMAP, POD
+from chaos.platforms.kubernetes.run_client import NotOurs, RunClient
 from chaos.platforms.kubernetes.workload import Named, manifests
 from chaos.scenario.models.job import Job
 from chaos.scenario.models.kubernetes import Kubernetes

@@ -22,9 +22,9 @@ from chaos.heal.undo import UNDO_ACTIONS, CannotUndo, UndoContext
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.platforms.kubernetes.client.api import Api
 from chaos.platforms.kubernetes.facts import pod_state
-from chaos.platforms.kubernetes.own import RunClient
 from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.resources import POD
+from chaos.platforms.kubernetes.run_client import RunClient
 from chaos.scenario.models.kubernetes import Kubernetes
 from tests.cluster import crds
 from tests.cluster.control_plane import ControlPlane

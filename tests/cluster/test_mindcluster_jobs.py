@@ -17,7 +17,7 @@ import yaml
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
 from chaos.platforms.kubernetes.client.api import Api, ApiError
-from chaos.platforms.kubernetes.own import RunClient
+from chaos.platforms.kubernetes.run_client import RunClient
 from chaos.platforms.kubernetes.workload import Named, manifests
 from chaos.scenario.models.job import Job
 from chaos.scenario.models.kubernetes import Kubernetes

@@ -11,8 +11,8 @@ from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.client.api import Api, ApiError
 from chaos.platforms.kubernetes.client.watching import Change, watch
 from chaos.platforms.kubernetes.facts import PodFacts
-from chaos.platforms.kubernetes.own import NotOurs, RunClient
 from chaos.platforms.kubernetes.resources import CONFIGMAP, POD
+from chaos.platforms.kubernetes.run_client import NotOurs, RunClient
 
 pytestmark = pytest.mark.processes
 

@@ -15,9 +15,9 @@ from chaos.faults.cluster import node_cordon, node_not_ready, pod_evict, public_
 from chaos.platforms.kubernetes import names, rbac
 from chaos.platforms.kubernetes.client.api import Api, ApiError, connect
 from chaos.platforms.kubernetes.fault_message import forget, is_listed, is_sent, recover, send
-from chaos.platforms.kubernetes.own import RunClient
 from chaos.platforms.kubernetes.public_fault import public_fault as message_of
 from chaos.platforms.kubernetes.resources import CONFIGMAP, EVENT, NODE, POD, REVIEW, Resource
+from chaos.platforms.kubernetes.run_client import RunClient
 from chaos.platforms.kubernetes.workload import Named, manifests
 from chaos.scenario.models.job import Job
 from chaos.scenario.models.kubernetes import Kubernetes

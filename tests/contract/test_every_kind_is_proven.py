@@ -25,7 +25,7 @@ def test_its_sample_is_proven_and_told_by_its_own_words(kind: str) -> None:
 @pytest.mark.parametrize("kind", kinds())
 def test_without_a_proof_it_is_unknown(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     proofs = registry("chaos.proofs")
-    monkeypatch.delitem(proofs.own, kind)
+    monkeypatch.delitem(proofs.built_in, kind)
     monkeypatch.delitem(proofs.points, kind)
     found = not_passed(findings(kind))
     assert {finding.verdict for finding in found} == {"unknown"}
@@ -52,7 +52,7 @@ def test_without_a_field_that_its_proof_names_it_is_unknown(kind: str) -> None:
 
 def test_nothing_is_proven_that_is_no_registered_kind() -> None:
     """A proof or a sample that stays behind when its kind goes is nobody's."""
-    assert kinds() == sorted(registry("chaos.proofs").own) == sorted(SAMPLES)
+    assert kinds() == sorted(registry("chaos.proofs").built_in) == sorted(SAMPLES)
 
 
 @pytest.mark.parametrize("words", ["exit status", "signal"])

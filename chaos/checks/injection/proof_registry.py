@@ -51,7 +51,7 @@ def proof_of(kind: str, package: str = "", registered: Registry | None = None) -
 
 def is_built_in(kind: str) -> bool:
     """Return whether a family of this project has the kind."""
-    return kind in registry(GROUP).own
+    return kind in registry(GROUP).built_in
 
 
 def why_unproven(kind: str, evidence: Mapping[str, object]) -> str | None:

@@ -201,20 +201,20 @@ def _parameters(fault: FaultKind, settings: dict[str, str], seconds: float | Non
     from chaos.scenario.errors import suggest
 
     known = fault.parameters or {}
-    own = [name for name in known if name != _SECONDS]
+    accepted = [name for name in known if name != _SECONDS]
     if _SECONDS in settings and _SECONDS in known:
         raise click.UsageError(f"--set {_SECONDS}: give the duration of {fault.name} as --for TIME")
     given: dict[str, Any] = {}
     for name, text in settings.items():
-        if name not in own:
-            raise click.UsageError(f"--set {name}: {fault.name} has no parameter {name!r}; {suggest(name, own)}")
+        if name not in accepted:
+            raise click.UsageError(f"--set {name}: {fault.name} has no parameter {name!r}; {suggest(name, accepted)}")
         given[name] = _value(text)
         if not known[name].takes(given[name]):
             parameter = known[name]
             raise click.UsageError(
                 f"--set {name}={text}: {name} of {fault.name} is {parameter.range} ({parameter.about})"
             )
-    for name in own:
+    for name in accepted:
         if known[name].required and name not in given:
             parameter = known[name]
             raise click.UsageError(f"{fault.name} needs --set {name}=…: {parameter.about}, {parameter.range}")

@@ -114,10 +114,10 @@ def _passed_to_handlers(files: dict[str, Source]) -> dict[str, list[HandlerCall]
     for source in files.values():
         for call, inside in calls_in_classes(source.tree):
             if isinstance(call.func, ast.Attribute) and not starred(call):
-                own = inside if last_name(call.func.value) == "self" else None
+                receiver = inside if last_name(call.func.value) == "self" else None
                 keywords = tuple(keyword.arg for keyword in call.keywords if keyword.arg)
                 passed = HandlerCall(len(call.args), source.place(call), keywords)
-                calls.setdefault((source.name, own, call.func.attr), []).append(passed)
+                calls.setdefault((source.name, receiver, call.func.attr), []).append(passed)
     handlers = {}
     for source in files.values():
         for node in source.tree.body:
@@ -133,8 +133,8 @@ def _passed_by(
     keeper: Source, inside: str | None, attribute: str, calls: dict[tuple[str, str | None, str], list[HandlerCall]]
 ) -> list[HandlerCall]:
     """Return the calls of an attribute: by the class that keeps it, or if it has none, by any object with that name."""
-    if inside is not None and (own := calls.get((keeper.name, inside, attribute))):
-        return own
+    if inside is not None and (by_class := calls.get((keeper.name, inside, attribute))):
+        return by_class
     others = [call for (_, _, name), group in calls.items() if name == attribute for call in group]
     return [replace(call, surely=False) for call in others]
 

@@ -65,10 +65,10 @@ def signature(node: ast.FunctionDef) -> inspect.Signature:
     return inspect.Signature(parameters)
 
 
-def takes(found: inspect.Signature, positional: int, keywords: tuple[str, ...] = ()) -> bool:
+def takes(function: inspect.Signature, positional: int, keywords: tuple[str, ...] = ()) -> bool:
     """Return whether a function of this signature accepts such a call."""
     try:
-        found.bind(*[None] * positional, **dict.fromkeys(keywords))
+        function.bind(*[None] * positional, **dict.fromkeys(keywords))
     except TypeError:
         return False
     return True

@@ -266,5 +266,5 @@ def _held(saves: Iterable[Event], history: History) -> frozenset[int]:
 
 def before(save: Event, event: str, history: History) -> Event | None:
     """Return the last such event in the process's own record before the save."""
-    own = history.select(event, attempt=save.attempt, rank=save.rank, pid=save.pid)
-    return max((fact for fact in own if fact.seq < save.seq), key=lambda fact: fact.seq, default=None)
+    events = history.select(event, attempt=save.attempt, rank=save.rank, pid=save.pid)
+    return max((fact for fact in events if fact.seq < save.seq), key=lambda fact: fact.seq, default=None)

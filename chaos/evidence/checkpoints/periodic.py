@@ -68,7 +68,7 @@ def resumed_from(plan: Plan, history: History, artifacts: Artifacts) -> int | No
     if step is None or (update := step - step % artifacts.steps_per_update) == step:
         return step
     begins = by_rank(history, "step.begin", RESUME).values()
-    return update if {step_of(own[0]) for own in begins} == {update + 1} else step
+    return update if {step_of(steps_begun[0]) for steps_begun in begins} == {update + 1} else step
 
 
 def _held(plan: Plan, history: History, artifacts: Artifacts) -> int | None:
@@ -103,15 +103,15 @@ def why_unknown(plan: Plan, history: History, artifacts: Artifacts) -> tuple[str
     for load in loads_made(history):
         recorded = str(load.data.get("path"))
         path = artifacts.locate(as_saved(history, recorded))
-        seen = f"rank {load.rank} loaded {recorded}"
+        observation = f"rank {load.rank} loaded {recorded}"
         if path is None or path not in files:
             why = NOT_THERE if path is None else others.get(path, NOT_SAVED)
-            return f"{seen}: {why}", (load.source,)
+            return f"{observation}: {why}", (load.source,)
         try:
             if step_at_resume(history, artifacts, files[path]) is None:
-                return f"{seen}, which holds no step", (load.source, artifacts.relative(path))
+                return f"{observation}, which holds no step", (load.source, artifacts.relative(path))
         except CheckpointError as error:
-            return f"{seen}, which cannot be read: {error.problem}", (load.source, artifacts.relative(path))
+            return f"{observation}, which cannot be read: {error.problem}", (load.source, artifacts.relative(path))
     return "the periodic checkpoints that were loaded do not hold one and the same step", ()
 
 
@@ -128,10 +128,10 @@ def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, collector
     """
     if plan.resume.restore is not None and plan.resume.restore.unrecorded:
         return  # the rest of the record is the evidence of the fault
-    own = plan.resume.restore is not None and plan.resume.restore.own
-    sharing = tuple((rank,) for rank in range(plan.layout.ranks)) if own else plan.layout.replica_groups
-    unit = "rank" if own else "group"
-    expected = f"no step has a file left of every {'rank' if own else 'replica group'}"
+    restores_own = plan.resume.restore is not None and plan.resume.restore.own
+    sharing = tuple((rank,) for rank in range(plan.layout.ranks)) if restores_own else plan.layout.replica_groups
+    unit = "rank" if restores_own else "group"
+    expected = f"no step has a file left of every {'rank' if restores_own else 'replica group'}"
     groups: dict[int, set[int]] = defaultdict(set)
     group_of = {rank: number for number, group in enumerate(sharing) for rank in group}
     files = periodic(history, artifacts)
@@ -145,8 +145,8 @@ def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, collector
         try:
             step = step_at_resume(history, artifacts, file)
         except CheckpointError as error:
-            seen = f"rank {file.rank}'s file cannot be read: {error.problem}"
-            collector.unknown(expected, seen, artifacts.relative(file.path))
+            observation = f"rank {file.rank}'s file cannot be read: {error.problem}"
+            collector.unknown(expected, observation, artifacts.relative(file.path))
             continue
         if step is not None and file.rank in group_of and damaged.get(file.rank) != step:
             groups[step].add(group_of[file.rank])

@@ -15,14 +15,14 @@ def agrees(event: str, *keys: str) -> Callable[[Case], Iterator[Doubt]]:
     def doubts(case: Case) -> Iterator[Doubt]:
         rank = case.injection.rank
         records = case.history.select(event, fault=case.fault.id, rank=rank)
-        own = next((fact for fact in records if fact.pid == case.injection.pid), None)
-        if own is None:
+        record = next((fact for fact in records if fact.pid == case.injection.pid), None)
+        if record is None:
             return  # the kind's own proof doubts its absence
         for key in keys:
-            shown, recorded = case.evidence.get(key), own.data.get(key)
+            shown, recorded = case.evidence.get(key), record.data.get(key)
             if shown != recorded:
                 text = f"the evidence for rank {rank} says {key} {shown!r}; its own record says {recorded!r}"
-                yield text, (case.landing.source, own.source)
+                yield text, (case.landing.source, record.source)
 
     return doubts
 

@@ -61,8 +61,8 @@ def at_least(key: str, parameter: str, unit: str) -> Callable[[Fields, Fields], 
     """Return a judge of whether the number under ``key`` reaches the parameter ``parameter``."""
 
     def judge(parameters: Fields, evidence: Fields) -> str | None:
-        seen, limit = number(evidence, key), number(parameters, parameter)
-        if seen is None or limit is None or seen < limit:
+        value, limit = number(evidence, key), number(parameters, parameter)
+        if value is None or limit is None or value < limit:
             return f"{key} is {evidence.get(key)}, and {parameter} {parameters.get(parameter)} {unit}"
         return None
 
@@ -73,8 +73,8 @@ def at_most(key: str, parameter: str, default: float) -> Callable[[Fields, Field
     """Return a judge of whether the number under ``key`` is within the parameter ``parameter``."""
 
     def judge(parameters: Fields, evidence: Fields) -> str | None:
-        seen, limit = number(evidence, key), number({parameter: default, **parameters}, parameter)
-        if seen is None or limit is None or seen > limit:
+        value, limit = number(evidence, key), number({parameter: default, **parameters}, parameter)
+        if value is None or limit is None or value > limit:
             return f"{key} is {evidence.get(key)}, and {parameter} {limit:g}"
         return None
 
@@ -116,11 +116,11 @@ def condition_doubts(
     elif not endings:
         yield f"its end is not recorded; planned was {seconds:g} s", (landing.source,)
     elif (lasted := (endings[0].mono - landing.mono) / 1e9) < seconds:
-        seen = f"it was planned for {seconds:g} s, but ended with the launch after {lasted:.3f} s"
-        yield seen, (landing.source, endings[0].source)
+        reason = f"it was planned for {seconds:g} s, but ended with the launch after {lasted:.3f} s"
+        yield reason, (landing.source, endings[0].source)
     elif (vanished := _vanished(shown, fault, evidence, endings[0])) is not None:
-        seen = f"nothing shows that rank {evidence.get('rank')} was under the fault up to its end: {vanished}"
-        yield seen, (landing.source, endings[0].source)
+        reason = f"nothing shows that rank {evidence.get('rank')} was under the fault up to its end: {vanished}"
+        yield reason, (landing.source, endings[0].source)
     yield from _too_long(shown, history, fault, landing)
 
 
@@ -133,8 +133,8 @@ def _too_long(shown: Condition, history: History, fault: PlannedFault, landing: 
         return
     lasted = (healed[0].mono - made[0].mono) / 1e9
     if lasted > longest:
-        seen = f"it was undone {lasted:.3f} s after it was made; after {longest:g} s ranks may count as lost"
-        yield seen, (made[0].source, healed[0].source)
+        doubt = f"it was undone {lasted:.3f} s after it was made; after {longest:g} s ranks may count as lost"
+        yield doubt, (made[0].source, healed[0].source)
 
 
 def _to_the_end(
@@ -151,32 +151,32 @@ def _to_the_end(
     ending = endings[0]
     if (vanished := _vanished(shown, fault, landed, ending)) is not None:
         taken = f"; {shown.taken}" if shown.taken else ""
-        seen = f"nothing shows that rank {rank} was under the fault until the launch ended: {vanished}{taken}"
-        yield seen, (landing.source, ending.source)
+        doubt = f"nothing shows that rank {rank} was under the fault until the launch ended: {vanished}{taken}"
+        yield doubt, (landing.source, ending.source)
         return
-    own = _of_rank(landed, ending)
-    if own is None or own.get("ended") is not True:
+    entry = _of_rank(landed, ending)
+    if entry is None or entry.get("ended") is not True:
         return
-    looked = number(own, "looked")
-    until = _last_of(history, fault, landing, own, looked)
+    looked = number(entry, "looked")
+    until = _last_of(history, fault, landing, entry, looked)
     if looked is None or until is None or until - looked > _LOOK_SECONDS * 1e9:
         late = "" if looked is None or until is None else f": the last look was {(until - looked) / 1e9:.3f} s before"
         yield f"nothing shows that rank {rank} was under the fault until its process ended{late}", (ending.source,)
     again = [
         event
         for event in history.select("agent.start", attempt=landing.attempt, rank=rank)
-        if event.pid != own.get("pid") and landing.maybe_before(event)
+        if event.pid != entry.get("pid") and landing.maybe_before(event)
     ]
     if again:
-        seen = (
+        doubt = (
             f"rank {rank} was started again as process {again[0].pid}, which is not under the fault: write its seconds"
         )
-        yield seen, (again[0].source, landing.source)
+        yield doubt, (again[0].source, landing.source)
 
 
-def _last_of(history: History, fault: PlannedFault, landing: Event, own: Fields, looked: float | None) -> int | None:
+def _last_of(history: History, fault: PlannedFault, landing: Event, entry: Fields, looked: float | None) -> int | None:
     """Return the time (ns) of the process's last record, or of another fault that hits it; None where it is unknown."""
-    rank, pid = own.get("rank"), own.get("pid")
+    rank, pid = entry.get("rank"), entry.get("pid")
     recorded = history.select(attempt=landing.attempt, rank=rank, pid=pid, writer="agent")
     made = history.select("fault.injecting", attempt=landing.attempt, rank=rank, pid=pid)
     others = [event for event in made if event.data.get("fault") != fault.id and event.mono >= (looked or 0)]
@@ -192,13 +192,13 @@ def _of_rank(landed: Fields, ending: Event) -> dict[str, Any] | None:
 
 def _vanished(shown: Condition, fault: PlannedFault, landed: Fields, ending: Event) -> str | None:
     """Return why the evidence just before the end does not show the condition; None where it does."""
-    own = _of_rank(landed, ending)
-    if own is None:
+    entry = _of_rank(landed, ending)
+    if entry is None:
         return "it was not looked at then"
-    if own.get("pid") != landed.get("pid"):
-        return f"process {own.get('pid')} was checked, but the fault landed on process {landed.get('pid')}"
+    if entry.get("pid") != landed.get("pid"):
+        return f"process {entry.get('pid')} was checked, but the fault landed on process {landed.get('pid')}"
     judge = shown.still or shown.shows
-    if (doubt := judge(fault.parameters, own)) is not None:
+    if (doubt := judge(fault.parameters, entry)) is not None:
         return doubt
-    other = next((key for key in shown.unchanged if own.get(key) != landed.get(key)), None)
-    return None if other is None else f"its {other} is {own.get(other)}, and was {landed.get(other)}"
+    other = next((key for key in shown.unchanged if entry.get(key) != landed.get(key)), None)
+    return None if other is None else f"its {other} is {entry.get(other)}, and was {landed.get(other)}"

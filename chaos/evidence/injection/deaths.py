@@ -58,8 +58,8 @@ def death_doubts(history: History, fault: PlannedFault, injection: Event) -> Ite
         return
     if not required.was(exits[0]):
         how = f"killed by {required}" if required.signal == _SIGKILL else f"ended with {required}"
-        seen = f"rank {rank} {exit_status(exits[0])}, not {how}: the planned fault was not injected"
-        yield seen, (exits[0].source,)
+        reason = f"rank {rank} {exit_status(exits[0])}, not {how}: the planned fault was not injected"
+        yield reason, (exits[0].source,)
     if (doubt := other_process(exits[0], [injection])) is not None:
         yield (
             f"the exit status of rank {rank} is not that of the process that was hit: {doubt}",

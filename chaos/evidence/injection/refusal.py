@@ -20,8 +20,8 @@ def refused(*errors: str, place: str = "mount", words: str = "the kernel's refus
     def doubts(case: Case) -> Iterator[Doubt]:
         rank, error = case.evidence.get("rank"), case.evidence.get("refused")
         if error not in errors:
-            seen = f"where rank {rank} saves the kernel refused a file with {error}, not with {' or '.join(errors)}"
-            yield seen, (case.landing.source,)
+            doubt = f"where rank {rank} saves the kernel refused a file with {error}, not with {' or '.join(errors)}"
+            yield doubt, (case.landing.source,)
         if not case.evidence.get(place):
             what = (
                 f"what rank {rank} sees mounted"

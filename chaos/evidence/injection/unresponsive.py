@@ -40,15 +40,17 @@ def silence_doubts(
     rank, pid = injection.rank, injection.pid
     endings = history.select("fault.ending", fault=fault.id, attempt=landing.attempt)
     ends = endings or history.select("fault.healed", fault=fault.id)
-    own = history.select(attempt=injection.attempt, rank=rank, pid=pid, writer="agent")
-    later = [event for event in own if landing.surely_before(event) and (not ends or event.surely_before(ends[0]))]
+    events = history.select(attempt=injection.attempt, rank=rank, pid=pid, writer="agent")
+    later = [event for event in events if landing.surely_before(event) and (not ends or event.surely_before(ends[0]))]
     if not endings:
         later = [event for event in later if event.event != _RELEASED]
     if effect_of(fault.kind).cut_off or is_cut_off(fault):
-        later = [event for event in later if event.event == "step.end" and not may_end(event, own, landing, evidence)]
+        later = [
+            event for event in later if event.event == "step.end" and not may_end(event, events, landing, evidence)
+        ]
     if later:
-        seen = f"rank {rank} went on after the landing: {later[0].event} (and {len(later) - 1} more events)"
-        yield seen, (later[0].source, landing.source)
+        doubt = f"rank {rank} went on after the landing: {later[0].event} (and {len(later) - 1} more events)"
+        yield doubt, (later[0].source, landing.source)
     elif endings and not is_cut_off(fault) and (why := _let_go(history, fault, evidence, endings[0])) is not None:
         yield (
             f"nothing shows that rank {rank} was under the fault up to its end: {why}",
@@ -56,10 +58,12 @@ def silence_doubts(
         )
 
 
-def may_end(end: Event, own: list[Event], landing: Event, evidence: Mapping[str, object]) -> bool:
+def may_end(end: Event, events: list[Event], landing: Event, evidence: Mapping[str, object]) -> bool:
     """Return whether a rank without a network may still end this step: it was past the step's all-reduce already."""
     step = step_of(end)
-    if not any(event.event == "step.begin" and step_of(event) == step and event.maybe_before(landing) for event in own):
+    if not any(
+        event.event == "step.begin" and step_of(event) == step and event.maybe_before(landing) for event in events
+    ):
         return False
     held = evidence.get("barrier")
     at, phase = (held.get("step"), held.get("phase")) if isinstance(held, dict) else (None, None)
@@ -74,14 +78,14 @@ def _let_go(history: History, fault: PlannedFault, landed: Mapping[str, object],
     entries: list[dict[str, Any]] = (
         [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
     )
-    own = next((entry for entry in entries if entry.get("rank") == landed.get("rank")), None)
-    if own is None or own.get("pid") != landed.get("pid"):
+    evidence = next((entry for entry in entries if entry.get("rank") == landed.get("rank")), None)
+    if evidence is None or evidence.get("pid") != landed.get("pid"):
         return "its process was not looked at then"
     effect = effect_of(fault.kind)
-    if effect.silenced is not None and resolve_name(effect.silenced)(own):
+    if effect.silenced is not None and resolve_name(effect.silenced)(evidence):
         return None
-    if own.get("ended") is True:
-        exits = history.select("rank.exit", attempt=ending.attempt, rank=own.get("rank"), pid=own.get("pid"))
+    if evidence.get("ended") is True:
+        exits = history.select("rank.exit", attempt=ending.attempt, rank=evidence.get("rank"), pid=evidence.get("pid"))
         killed = [signal_number(event.data.get("signal")) == _SIGKILL for event in exits]
         if not effect.stopped or killed == [True]:
             return None

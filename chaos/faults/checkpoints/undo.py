@@ -40,20 +40,22 @@ def restore_checkpoint_adopted(step: UndoStep, context: UndoContext) -> str:
     path, kept, moved, before, after = _read(step)
     match step.arguments:
         case {"root": str(root), "directory": [int(device), int(inode)]}:
-            own = Path(root)
+            directory = Path(root)
         case _:
             raise CannotUndo(f"step {step.id} does not say which directory of the job: {step.arguments}")
     if not context.adopted:
         raise CannotUndo(f"step {step.id} belongs to a job that was running already, but this run started its own")
-    if context.roots is not None and own not in context.roots:
-        raise CannotUndo(f"{own} is none of the directories that the job had when it was found; it was left alone")
+    if context.roots is not None and directory not in context.roots:
+        raise CannotUndo(
+            f"{directory} is none of the directories that the job had when it was found; it was left alone"
+        )
     _check_place(kept, step, is_in_run(kept, context))
     try:
         there = path.parent.lstat()
     except FileNotFoundError:
         return f"the job's directory {path.parent} is gone; the original is kept in {kept}"
     for file in filter(None, (path, moved)):
-        _check_place(file, step, file.is_relative_to(own) and file.parent == path.parent)
+        _check_place(file, step, file.is_relative_to(directory) and file.parent == path.parent)
     if (there.st_dev, there.st_ino) != (device, inode):
         return f"{path.parent} is another directory than it was; the original is kept in {kept}"
     return _restore(path, kept, moved, before, after)

@@ -25,7 +25,7 @@ from chaos.plan.job_effect import NONE
 from chaos.plan.rules.hazard import Hazard
 from chaos.plan.rules.parameters import Parameter
 from chaos.platforms.kubernetes.client.asking import answer_if_any, ask_with_retries
-from chaos.platforms.kubernetes.own import RunClient
+from chaos.platforms.kubernetes.run_client import RunClient
 
 REASON = "ChaosNodeNotReady"
 _TAINT = "node.kubernetes.io/not-ready"

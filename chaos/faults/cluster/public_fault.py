@@ -20,8 +20,8 @@ from chaos.plan.rules.hazard import Hazard
 from chaos.plan.rules.parameters import Parameter
 from chaos.platforms.kubernetes.client.asking import answer_if_any, ask_with_retries
 from chaos.platforms.kubernetes.fault_message import RIGHTS, is_listed, is_sent, send
-from chaos.platforms.kubernetes.own import RunClient
 from chaos.platforms.kubernetes.public_fault import InvalidPublicFault, PublicFault, fault_id, public_fault
+from chaos.platforms.kubernetes.run_client import RunClient
 
 DEFAULT_CODE = "010001001"
 """A code of level SubHealth in ClusterD's shipped configuration: it is reported, and moves no job by itself."""

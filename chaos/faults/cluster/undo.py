@@ -11,10 +11,10 @@ from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.kubernetes.fault_message import forget, is_listed, listed, recover, recover_anew
 from chaos.platforms.kubernetes.names import BEFORE_ANNOTATION, HELD_ANNOTATION, HELD_FOR_ANNOTATION
-from chaos.platforms.kubernetes.own import Release, RunClient
 from chaos.platforms.kubernetes.platform import cluster_of
 from chaos.platforms.kubernetes.public_fault import fault_id
 from chaos.platforms.kubernetes.resources import DNS_CHAOS, IO_CHAOS, NETWORK_CHAOS
+from chaos.platforms.kubernetes.run_client import Release, RunClient
 
 __all__ = [
     "DELETE_MESH",

@@ -82,11 +82,11 @@ def own_and_others(job: Job, victim: Victim) -> tuple[int, list[int]]:
 
     No node is asked, so it takes no time from a short fault. Raises FaultMissed where there is no other.
     """
-    own = victim.identity.node
-    there = [node.number for node in job.nodes if node.number != own] if isinstance(job, HasNodes) else []
-    if own is None or not there:
+    number = victim.identity.node
+    there = [node.number for node in job.nodes if node.number != number] if isinstance(job, HasNodes) else []
+    if number is None or not there:
         raise FaultMissed(f"there is no network between the node of rank {victim.rank} and another one")
-    return own, there
+    return number, there
 
 
 def missed(error: PlatformError | OSError) -> FaultMissed:

@@ -84,14 +84,14 @@ def unmount_topmost(path: Path) -> str:
 
 
 def _take_disk_away(path: Path, image: Path, kept: Path) -> str:
-    while own := [mount for mount in mounts_at(path) if is_own(mount, path)]:
+    while own_mounts := [mount for mount in mounts_at(path) if is_own(mount, path)]:
         thaw(path)
         with contextlib.suppress(OSError):  # a broken one has written out before it broke
             # A mount that others have copied into a namespace of theirs goes on after this one: the file alone would
             # then lack the last saves.
             flush(path)
         unmount(path)
-        if len(own) == 1:
+        if len(own_mounts) == 1:
             break
     try:
         mount_image(image, path)

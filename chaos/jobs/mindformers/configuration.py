@@ -105,11 +105,11 @@ class _Read:
 
 def _based(file: Path, above: list[Path], read: _Read) -> Value:
     """Return a file, merged into the files of its base_config; its own values win."""
-    own = read_yaml(file, shown_path(file))
+    document = read_yaml(file, shown_path(file))
     read.files += 1
-    read.characters += len(own.source.text)
-    root = replace(own, data={key: value for key, value in own.data.items() if key != BASE})
-    base = own.data.get(BASE)
+    read.characters += len(document.source.text)
+    root = replace(document, data={key: value for key, value in document.data.items() if key != BASE})
+    base = document.data.get(BASE)
     if base is None:
         return root
     names = base.data if isinstance(base.data, list) else [base]

@@ -56,12 +56,12 @@ class Mesh:
 class Reading:
     """One possible layout of the experts; ``subject`` names them.
 
-    ``own`` is the distance between ranks that hold the same experts, None if there are none.
+    ``distance`` is that between ranks that hold the same experts, None if there are none.
     """
 
     subject: str
     mesh: Mesh
-    own: int | None
+    distance: int | None
 
     @property
     def stride(self) -> int:
@@ -69,11 +69,11 @@ class Reading:
 
         If sets overlap, the distance may also depend on the names of the weights: that counts as alone.
         """
-        own = self.own or self.mesh.dense
-        strides = (self.mesh.model, self.mesh.shards, self.mesh.dense, own)
+        distance = self.distance or self.mesh.dense
+        strides = (self.mesh.model, self.mesh.shards, self.mesh.dense, distance)
         if any(stride % other and other % stride for stride, other in itertools.combinations(strides, 2)):
             return self.mesh.ranks
-        return max(own, self.mesh.dense)
+        return max(distance, self.mesh.dense)
 
     @property
     def replicas(self) -> int:
@@ -82,11 +82,11 @@ class Reading:
 
     def __str__(self) -> str:
         """Return the number of copies, and the ranks that hold the copies of rank 0's experts."""
-        copies = self.mesh.ranks // (self.own or self.mesh.dense)
+        copies = self.mesh.ranks // (self.distance or self.mesh.dense)
         if copies < 2:
             return f"{self.subject} have 1 copy, which leaves no replica"
         text = f"{self.subject} have {copies} copies: {group(range(0, self.mesh.ranks, self.mesh.ranks // copies))}"
-        if self.own is None:
+        if self.distance is None:
             return f"{text} hold the same weights"
         if self.replicas < 2:
             return f"{text} hold the same ones, but such sets overlap those of other weights, which leaves no replica"
@@ -140,9 +140,9 @@ def experts_of(case: Case) -> Experts | None:
     if unknown := _unknown(case, mesh):
         return Experts(size, mesh, unknown)
     readings, hint = _readings(case, mesh)
-    if all(reading.own is None for reading in readings):
+    if all(reading.distance is None for reading in readings):
         return Experts(size, mesh, f"{size.key} {experts} divides no number of ranks that experts are spread over")
-    if stages > 1 and all(reading.own for reading in readings) and not _in_every_stage(case, stages):
+    if stages > 1 and all(reading.distance for reading in readings) and not _in_every_stage(case, stages):
         readings.append(Reading("the weights of a pipeline stage without experts", mesh, None))
         hint = hint or f"write num_layers, offset and first_k_dense_replace in {_ARCHITECTURE}"
     return Experts(size, mesh, "", tuple(readings), hint or "let optimizer_weight_shard_size divide the copies")
@@ -174,10 +174,12 @@ def _readings(case: Case, mesh: Mesh) -> tuple[list[Reading], str]:
     whole, cut = _strides(case, mesh, mesh.experts), _strides(case, mesh, mesh.experts * mesh.model)
     spread = mesh.data // mesh.context * mesh.model % mesh.experts == 0
     whole_ones = [Reading("whole experts (moev3.py)", mesh, share) for share in whole if spread]
-    cut_ones = [Reading("sliced experts (moe.py)", mesh, one) for one in cut if mesh.data % mesh.experts == 0]
+    cut_ones = [Reading("sliced experts (moe.py)", mesh, stride) for stride in cut if mesh.data % mesh.experts == 0]
     if not _legacy(case):
         return [Reading("whole experts", mesh, share) for share in whole if spread], ""
-    number, own = (case.typed.whole(f"moe_config.{name}") for name in ("expert_num", "expert_model_parallel"))
+    number, expert_parallel = (
+        case.typed.whole(f"moe_config.{name}") for name in ("expert_num", "expert_model_parallel")
+    )
     grouped, shared = case.value("moe_config.use_gmm"), case.typed.whole("moe_config.shared_expert_num")
     if number is None or number < 2:
         missing = "write moe_config.expert_num and moe_config.use_gmm, as the model has them"
@@ -185,7 +187,7 @@ def _readings(case: Case, mesh: Mesh) -> tuple[list[Reading], str]:
     by_moev3 = grouped is not None and grouped.data is True
     if by_moev3 and shared:
         return whole_ones, ""
-    if not by_moev3 and own in (None, mesh.model):
+    if not by_moev3 and expert_parallel in (None, mesh.model):
         return cut_ones, ""
     return [*whole_ones, *cut_ones], "write shared_expert_num beside use_gmm, or leave expert_model_parallel out"
 

@@ -68,9 +68,9 @@ def saves_the_optimizer(case: Case) -> Iterator[Problem]:
     if saving is None or saving.legacy:
         return
     left_out = None if saving.section is None else case.value("checkpoint.no_save_optim")
-    own = saving.callback.data.get("save_optimizer")
-    if left_out is None and is_off(own):
-        left_out = own
+    written = saving.callback.data.get("save_optimizer")
+    if left_out is None and is_off(written):
+        left_out = written
     elif left_out is not None and not left_out.data:
         return
     if left_out is not None:

@@ -57,8 +57,8 @@ def run_copy(
             return {**data, **loaded, "ckpt_use_legacy_format": False}
         if release.layout == "top":
             return {**data, **loaded}
-        own = data.get("checkpoint")
-        section = {**(own if isinstance(own, dict) else {}), "no_load_optim": False}
+        checkpoint = data.get("checkpoint")
+        section = {**(checkpoint if isinstance(checkpoint, dict) else {}), "no_load_optim": False}
         section["load_path"] = section.get("save_path") or checkpoints
         # Where the job's MindFormers is that of another machine it may be 1.8, which passes the section over.
         others = loaded if release.version is None else {"load_ckpt_format": "safetensors"}

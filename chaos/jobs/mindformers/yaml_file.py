@@ -230,10 +230,12 @@ class _Builder:
     def _mappings(self, value: Value) -> Iterator[Value]:
         """Yield the mappings of a merge key: the later ones first, so that the first one wins."""
         listed = value.data[::-1] if isinstance(value.data, list) else [value]
-        for one in listed:
-            if not isinstance(one.data, dict):
-                raise self.error(one.line, one.column, "a merge key '<<' takes a mapping, or a list of mappings")
-            yield one
+        for mapping in listed:
+            if not isinstance(mapping.data, dict):
+                raise self.error(
+                    mapping.line, mapping.column, "a merge key '<<' takes a mapping, or a list of mappings"
+                )
+            yield mapping
 
     def _bad_tag(self, tag: str, line: int, column: int) -> ScenarioError:
         hint = "MindFormers reads with yaml.safe_load, which makes plain data only"
@@ -244,8 +246,8 @@ def _merge(ended: _Open) -> None:
     """Add the keys of merge keys: keys of the mapping itself win."""
     if not ended.merged:
         return
-    own = ended.value.data
+    entries = ended.value.data
     taken: dict[Hashable, Value] = {}
     for value in ended.merged:
         taken.update(value.data)
-    ended.value.data = {**taken, **own}
+    ended.value.data = {**taken, **entries}

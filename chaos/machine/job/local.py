@@ -137,14 +137,14 @@ class LocalJob:
         """
         if os.getpid() == 1:
             return
-        own = command_line(os.getpid())
+        own_command = command_line(os.getpid())
         for stat in orphans_of(os.getsid(0), self._launcher.start_time):
             identity = ProcessIdentity(stat.pid, stat.start_time, self._launcher.boot)
             if (stat.pid, stat.start_time) in self._others:
                 continue  # it may have been started in the same clock tick as the launcher
             if identity in self._sessions or RUN_VARIABLE in (environment(stat.pid) or {}):
                 continue  # of this run, or of another run: its environment says so
-            if command_line(stat.pid) != own and state(identity) != "gone":
+            if command_line(stat.pid) != own_command and state(identity) != "gone":
                 self._sessions[identity] = stat.session
 
     def _check_own(self, identity: ProcessIdentity) -> None:

@@ -66,7 +66,7 @@ def move(identity: ProcessIdentity, group: Path, hierarchy: Hierarchy, proc_root
     another process goes back to the group that it came from.
     """
     try:
-        own = group_of(identity.pid, hierarchy, proc_root)
+        first = group_of(identity.pid, hierarchy, proc_root)
         if state(identity, proc_root) in ("gone", "zombie"):
             raise NoSuchProcess(f"{identity} has ended")
         before = group_of(identity.pid, hierarchy, proc_root)
@@ -74,7 +74,7 @@ def move(identity: ProcessIdentity, group: Path, hierarchy: Hierarchy, proc_root
     except ProcessLookupError as error:
         raise NoSuchProcess(f"{identity} has ended") from error
     if (now := state(identity, proc_root)) == "gone":
-        _send_back(identity.pid, group, None if before == own else before, hierarchy, proc_root)
+        _send_back(identity.pid, group, None if before == first else before, hierarchy, proc_root)
     if now in ("gone", "zombie"):
         raise NoSuchProcess(f"{identity} has ended")
 
@@ -101,19 +101,19 @@ def place_for(pid: int, hierarchy: Hierarchy, proc_root: Path = PROC) -> Path:
 
     Raises OSError with the reason where there is none.
     """
-    own = group_of(pid, hierarchy, proc_root)
-    if ".." in own.parts:
+    current = group_of(pid, hierarchy, proc_root)
+    if ".." in current.parts:
         raise OSError(f"the control group of process {pid} is not seen from here")
     if hierarchy.version == 1:
-        return own
-    for group in (own, *own.parents):
+        return current
+    for group in (current, *current.parents):
         if not group.is_relative_to(hierarchy.mount):
             break
         if "cpu" in (group / "cgroup.subtree_control").read_text("ascii").split():
             return group
         if limits := [name for name in _LIMITS if _is_limited(group / name)]:
             raise OSError(f"{group} hands processor time on to no group, and it has limits of its own: {limits}")
-    raise OSError(f"neither {own} nor a group above it hands processor time on (cgroup.subtree_control)")
+    raise OSError(f"neither {current} nor a group above it hands processor time on (cgroup.subtree_control)")
 
 
 def throttle(identity: ProcessIdentity, name: str, cores: float, hierarchy: Hierarchy, proc_root: Path = PROC) -> Path:
@@ -121,9 +121,9 @@ def throttle(identity: ProcessIdentity, name: str, cores: float, hierarchy: Hier
 
     Raises OSError, and NoSuchProcess once it has ended: the group is there then, and is removed by :func:`dissolve`.
     """
-    own = group_of(identity.pid, hierarchy, proc_root)
-    if own.name == name:
-        return own
+    current = group_of(identity.pid, hierarchy, proc_root)
+    if current.name == name:
+        return current
     group = place_for(identity.pid, hierarchy, proc_root) / name
     group.mkdir()
     quota = max(1000, int(cores * _PERIOD))

@@ -38,8 +38,8 @@ def container_of(pid: int, proc_root: Path = PROC) -> Container | None:
     """
     inside = _inner_pid(read_text(pid, "status", proc_root) or "")
     named = _ID.findall(read_text(pid, "cgroup", proc_root) or "")
-    own = _ID.findall(read_text("self", "cgroup", proc_root) or "")
-    foreign = [name for name in named if name not in own]
+    own_ids = _ID.findall(read_text("self", "cgroup", proc_root) or "")
+    foreign = [name for name in named if name not in own_ids]
     if inside is None and not foreign:
         return None
     return Container(foreign[-1] if foreign else None, pid if inside is None else inside)

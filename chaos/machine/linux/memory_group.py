@@ -62,12 +62,12 @@ def memory_groups(proc_root: Path = PROC) -> MemoryGroups:
     refused = []
     for hierarchy in _hierarchies(proc_root):
         try:
-            own = group_of("self", hierarchy, proc_root)
+            current = group_of("self", hierarchy, proc_root)
         except ProcessLookupError:  # the process is not in this group
-            own = hierarchy.mount
-        if ".." in own.parts:  # the group is not visible from here
-            own = hierarchy.mount
-        for directory in (own, *own.parents):
+            current = hierarchy.mount
+        if ".." in current.parts:  # the group is not visible from here
+            current = hierarchy.mount
+        for directory in (current, *current.parents):
             if not directory.is_relative_to(hierarchy.mount):
                 break
             if why := _refusal(directory, hierarchy.version):

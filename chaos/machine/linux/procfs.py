@@ -91,10 +91,10 @@ def read_signals(pid: int, proc_root: Path = PROC) -> Signals | None:
 
     None if there is no such process.
     """
-    own = _masks(_read(pid, "status", proc_root))
-    if own is None:
+    signals = _masks(_read(pid, "status", proc_root))
+    if signals is None:
         return None
-    pending = own["ShdPnd"]
+    pending = signals["ShdPnd"]
     try:
         threads = [task.name for task in (proc_root / str(pid) / "task").iterdir()]
     except OSError:
@@ -102,7 +102,7 @@ def read_signals(pid: int, proc_root: Path = PROC) -> Signals | None:
     for thread in threads:
         masks = _masks(_read(pid, f"task/{thread}/status", proc_root))
         pending |= masks["SigPnd"] if masks is not None else 0
-    return Signals(_numbers(own["SigCgt"]), _numbers(own["SigIgn"]), _numbers(pending))
+    return Signals(_numbers(signals["SigCgt"]), _numbers(signals["SigIgn"]), _numbers(pending))
 
 
 def kernel_lines(text: str) -> list[str]:

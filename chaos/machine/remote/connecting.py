@@ -33,27 +33,29 @@ class ConnectionRequests:
         """Return the result of echo requests from here (:func:`chaos.machine.linux.net.echo.ask`)."""
         return asdict(ask(OWN, addresses, count=count, interval=interval, wait=wait))
 
-    def attempt(self, own: str, address: str, port: int, wait: float) -> bool:
+    def attempt(self, own_address: str, address: str, port: int, wait: float) -> bool:
         """Return whether a TCP port answers to this node, by a connection or a refusal. No data is sent to it."""
-        return bool(answering_ends(OWN, [(address, port)], wait=wait, source=own))
+        return bool(answering_ends(OWN, [(address, port)], wait=wait, source=own_address))
 
-    def send_from(self, own: str, port: int, addresses: list[str]) -> None:
+    def send_from(self, own_address: str, port: int, addresses: list[str]) -> None:
         """Send each address one packet of TCP from a port of this node: the end of a connection that does not exist.
 
         It goes to the discard port (RFC 863), and nobody answers it (RFC 9293, 3.10.7.1).
         """
         with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_TCP) as channel:
-            channel.bind((own, 0))
+            channel.bind((own_address, 0))
             for address in addresses:
-                channel.sendto(_end(own, port, address), (address, 0))
+                channel.sendto(_end(own_address, port, address), (address, 0))
 
-    def connected(self, own: str, others: list[str], of_run: bool) -> list[dict[str, Any]]:
+    def connected(self, own_address: str, others: list[str], of_run: bool) -> list[dict[str, Any]]:
         """Return the connections between this node's address and the others' addresses.
 
         With ``of_run`` only connections of the run's processes.
         """
         connections = [
-            connection for connection in established(OWN) if connection.source == own and connection.target in others
+            connection
+            for connection in established(OWN)
+            if connection.source == own_address and connection.target in others
         ]
         inodes = self._sockets() if of_run else {connection.inode for connection in connections}
         return [asdict(connection) for connection in connections if connection.inode in inodes]
@@ -101,9 +103,9 @@ def _sockets_of(pid: int) -> Iterator[int]:
             yield int(match[1])
 
 
-def _end(own: str, port: int, address: str) -> bytes:
+def _end(own_address: str, port: int, address: str) -> bytes:
     bare = (port, _DISCARD, 0, 0, _LENGTH, _RESETS, 0)
-    over = _OVER.pack(socket.inet_aton(own), socket.inet_aton(address), 0, socket.IPPROTO_TCP, _SEGMENT.size)
+    over = _OVER.pack(socket.inet_aton(own_address), socket.inet_aton(address), 0, socket.IPPROTO_TCP, _SEGMENT.size)
     total = sum(struct.unpack(">16H", over + _SEGMENT.pack(*bare, 0, 0)))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)

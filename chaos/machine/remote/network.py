@@ -48,18 +48,18 @@ class NetworkRequests(ConnectionRequests):
         self._devices = devices_of(run)
         self._laid: set[str] = set()
 
-    def network_check(self, own: str, others: list[str], resetting: list[str], holding: list[str]) -> None:
+    def network_check(self, own_address: str, others: list[str], resetting: list[str], holding: list[str]) -> None:
         """Refuse where rules about these addresses could not be laid, or would cut off the harness itself.
 
         ``resetting`` and ``holding`` are the names of faults that need more than rules: reset connections, delayed
         packets.
         """
-        self._spare_harness(own, others)
+        self._spare_harness(own_address, others)
         try:
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-                probe.bind((own, 0))
+                probe.bind((own_address, 0))
         except OSError as error:
-            raise ValueError(f"{own} is no address of this host: {error.strerror}") from error
+            raise ValueError(f"{own_address} is no address of this host: {error.strerror}") from error
         table = f"{self._tables}{_CHECK}"
         try:
             remove(table)
@@ -76,7 +76,7 @@ class NetworkRequests(ConnectionRequests):
                 f"{', '.join(resetting)} cannot be made there, since no connection can be reset: {why}; {advice}"
             )
         if holding:
-            self._check_holding(own, holding)
+            self._check_holding(own_address, holding)
 
     def lay(self, fault: str, rules: list[dict[str, Any]]) -> None:
         """Lay rules of a fault, all at once. Rules that it has laid here already stay as they are."""
@@ -126,12 +126,12 @@ class NetworkRequests(ConnectionRequests):
         """Return a fault's effects here: connections with these addresses, echoes to them, and afterwards the rules."""
         count_of_connections = connections("self", addresses)
         echoes = self.echo(addresses, count, 0.0, wait)
-        own, of_run = self.list_rules(fault), self.list_rules(None)
-        return {"connections": count_of_connections, "echoes": echoes, "own": own, "all": of_run}
+        fault_rules, of_run = self.list_rules(fault), self.list_rules(None)
+        return {"connections": count_of_connections, "echoes": echoes, "own": fault_rules, "all": of_run}
 
-    def look_at_port(self, own: str, port: int, others: list[str]) -> int:
+    def look_at_port(self, own_address: str, port: int, others: list[str]) -> int:
         """Return the number of connections that others have with a TCP port of this node."""
-        return connections("self", others, port, own=own)
+        return connections("self", others, port, source=own_address)
 
     def close(self) -> None:
         """Lift the rules that this helper has laid."""
@@ -146,14 +146,14 @@ class NetworkRequests(ConnectionRequests):
         times, targets = {(rule.delay, rule.jitter) for rule in rules}, {rule.target for rule in rules}
         if len(times) != 1 or len(targets) != 1:
             raise ValueError(f"fault {fault}: packets for one address wait here, all of them as long: {rules}")
-        ((delay, jitter),), (own,) = times, targets
+        ((delay, jitter),), (address,) = times, targets
         assert delay is not None
         for other in tables(self._tables, DEVICE):
             if other != table:
                 raise ValueError(f"what comes in here is held up by another fault already; fault {fault} was not made")
-        came_in_at = device_of(own)
+        came_in_at = device_of(address)
         if came_in_at is None:
-            raise ValueError(f"no device of this host has the address {own}")
+            raise ValueError(f"no device of this host has the address {address}")
         index = hold(self._device(table), delay, jitter)
         try:
             turn_over(table, came_in_at, index, rules)
@@ -161,13 +161,13 @@ class NetworkRequests(ConnectionRequests):
             release(self._device(table))
             raise
 
-    def _check_holding(self, own: str, faults: list[str]) -> None:
+    def _check_holding(self, address: str, faults: list[str]) -> None:
         """Refuse where packets cannot be made to wait, for the reason that the kernel gives."""
         table, why = f"{self._tables}{_CHECK}", too_old(os.uname().release)
         try:
             if why is None:
                 self._lift(table)
-                self._hold(_CHECK, table, [Rule(_NOBODY[0], own, delay=1.0, jitter=1.0)])
+                self._hold(_CHECK, table, [Rule(_NOBODY[0], address, delay=1.0, jitter=1.0)])
                 self._lift(table)
         except OSError as error:
             why = f"{error.strerror}"
@@ -208,10 +208,10 @@ class NetworkRequests(ConnectionRequests):
         return f"{self._devices}{hashlib.sha256(table.encode()).hexdigest()[:5]}"
 
     @staticmethod
-    def _spare_harness(own: str, others: Sequence[str]) -> None:
+    def _spare_harness(own_address: str, others: Sequence[str]) -> None:
         """Refuse rules that would cut off the harness: sshd names its caller's address (sshd(8), SSH_CONNECTION)."""
         caller = os.environ.get("SSH_CONNECTION", "").partition(" ")[0]
-        if caller and caller in (own, *others):
+        if caller and caller in (own_address, *others):
             raise ValueError(
                 f"the harness reaches this host from {caller}, which is a data address of the run: it would cut off "
                 "itself; let it run on a host of its own, or give the hosts other data addresses"

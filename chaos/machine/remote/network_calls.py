@@ -30,14 +30,20 @@ class NetworkCalls(Asking):
     """Typed calls. Every call raises HelperLost when the helper has ended, and PlatformError for a refused request."""
 
     def check_network(
-        self, own: str, others: Sequence[str], resetting: Sequence[str] = (), holding: Sequence[str] = ()
+        self, own_address: str, others: Sequence[str], resetting: Sequence[str] = (), holding: Sequence[str] = ()
     ) -> None:
         """Check that rules about these addresses can be laid there.
 
         ``resetting`` and ``holding`` are the names of faults that reset connections and that let packets wait. Raises
         PlatformError where the rules cannot or may not be laid.
         """
-        self._call("network_check", own=own, others=list(others), resetting=list(resetting), holding=list(holding))
+        self._call(
+            "network_check",
+            own_address=own_address,
+            others=list(others),
+            resetting=list(resetting),
+            holding=list(holding),
+        )
 
     def lay(self, fault: str, rules: Sequence[Rule]) -> None:
         """Lay rules of a fault there, all at once; rules that it has laid there already stay."""
@@ -63,21 +69,21 @@ class NetworkCalls(Asking):
         """Return the devices there in which packets of the run are to wait."""
         return self._ask(list_of(text), "devices")
 
-    def connections_at(self, own: str, port: int, others: Sequence[str]) -> int:
+    def connections_at(self, own_address: str, port: int, others: Sequence[str]) -> int:
         """Return the number of connections that others have with a TCP port there."""
-        return self._ask(whole, "look_at_port", own=own, port=port, others=list(others))
+        return self._ask(whole, "look_at_port", own_address=own_address, port=port, others=list(others))
 
-    def attempt(self, own: str, address: str, port: int, wait: float) -> bool:
+    def attempt(self, own_address: str, address: str, port: int, wait: float) -> bool:
         """Return whether a TCP port answers to that node, by a connection or a refusal, within ``wait`` seconds."""
-        return self._ask(yes, "attempt", own=own, address=address, port=port, wait=wait)
+        return self._ask(yes, "attempt", own_address=own_address, address=address, port=port, wait=wait)
 
-    def send_from(self, own: str, port: int, addresses: Sequence[str]) -> None:
+    def send_from(self, own_address: str, port: int, addresses: Sequence[str]) -> None:
         """Let one packet go from a port there to each address, which nobody answers."""
-        self._call("send_from", own=own, port=port, addresses=list(addresses))
+        self._call("send_from", own_address=own_address, port=port, addresses=list(addresses))
 
-    def connected(self, own: str, others: Sequence[str], *, of_run: bool) -> list[Connection]:
+    def connected(self, own_address: str, others: Sequence[str], *, of_run: bool) -> list[Connection]:
         """Return the connections there with others; with ``of_run`` those that processes of the run have."""
-        return self._ask(list_of(connection), "connected", own=own, others=list(others), of_run=of_run)
+        return self._ask(list_of(connection), "connected", own_address=own_address, others=list(others), of_run=of_run)
 
     def reset(self, connection: Connection) -> bool:
         """Let the kernel there reset a connection of the run.
@@ -88,5 +94,5 @@ class NetworkCalls(Asking):
 
 
 def _view(value: Any) -> NetworkView:
-    own, every = (list_of(rule_counter)(fields(value)[key]) for key in ("own", "all"))
-    return NetworkView(whole(value["connections"]), own, every, echoes(value["echoes"]))
+    fault_rules, every = (list_of(rule_counter)(fields(value)[key]) for key in ("own", "all"))
+    return NetworkView(whole(value["connections"]), fault_rules, every, echoes(value["echoes"]))

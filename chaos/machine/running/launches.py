@@ -107,11 +107,11 @@ def _of(pid: int, claimed: Mapping[int, Claimed], starters: Container[int], proc
     A rank's descendants are never of another job, whatever their environment says of a job. A shell may start any
     number of jobs, and so may a launcher, which has no role, and a process that starts others with other numbers.
     """
-    of, own = pid, claimed[pid]
+    of, process = pid, claimed[pid]
     for ancestor in _claimed_above(pid, claimed):
-        same = claimed[ancestor].claim == own.claim and claimed[ancestor].variables.get("MS_ROLE") == own.variables.get(
+        same = claimed[ancestor].claim == process.claim and claimed[ancestor].variables.get(
             "MS_ROLE"
-        )
+        ) == process.variables.get("MS_ROLE")
         if same and ancestor not in starters and is_python(command_line(ancestor, proc_root)):
             of = ancestor
     return of

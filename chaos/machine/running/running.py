@@ -159,9 +159,9 @@ def survey(proc_root: Path = PROC) -> Survey:
 
 def _replaces(job: RunningJob, fork: RunningJob) -> bool:
     """Return whether the rank that a fork claims to be runs, beyond doubt, where the fork logs or works."""
-    (own,) = fork.ranks
-    same = [process for process in job.ranks if process.rank == own.rank and not process.doubt]
-    return any(not own.directories.keys.isdisjoint(process.directories.keys) for process in same)
+    (forked,) = fork.ranks
+    same = [process for process in job.ranks if process.rank == forked.rank and not process.doubt]
+    return any(not forked.directories.keys.isdisjoint(process.directories.keys) for process in same)
 
 
 def _job(claimed: dict[int, Claimed], stats: dict[int, Stat], boot: str, proc_root: Path) -> RunningJob | None:

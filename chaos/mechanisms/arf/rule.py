@@ -97,8 +97,8 @@ def _judge_wait(case: Case, expected: str) -> None:
     waited = (first.mono - last.mono) / 1e9
     short = waited - wait * _EARLY
     if abs(short) < first.uncertainty(last) / 1e9:
-        seen = f"it was given up after {waited:.3f} s, by the clocks of two hosts"
-        case.collector.unknown(expected, seen, case.line, last.source, first.source)
+        observation = f"it was given up after {waited:.3f} s, by the clocks of two hosts"
+        case.collector.unknown(expected, observation, case.line, last.source, first.source)
     elif short < 0:
         case.collector.fail(expected, f"it was given up after {waited:.3f} s", case.line, last.source, first.source)
 
@@ -127,13 +127,13 @@ def _judge_survivors(case: Case, calls: dict[str, dict[int, list[Event]]]) -> No
     expected, collector, number = _expected(case), case.collector, case.window.number
     for name in HANDLERS:
         for rank in range(case.plan.layout.ranks):
-            own = calls[name].get(rank, [])
-            if len(own) > 1:
-                seen = f"{name} was called {len(own)} times on rank {rank} in recovery {number}"
-                collector.fail(expected, seen, case.line, *places(own))
+            events = calls[name].get(rank, [])
+            if len(events) > 1:
+                observation = f"{name} was called {len(events)} times on rank {rank} in recovery {number}"
+                collector.fail(expected, observation, case.line, *places(events))
             if name not in _ON_SURVIVORS or rank in case.window.restarted:
                 continue
-            if not own:
+            if not events:
                 collector.fail(expected, f"{name} was not called on rank {rank} in recovery {number}", case.line)
 
 
@@ -156,43 +156,43 @@ def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
         giving = [rank for rank in group if rank in copies and rank not in new]
         where = places(event for rank in giving for event in copies[rank])
         if getting and not giving:
-            seen = f"no surviving rank of replica group {list(group)} gave its state in recovery {number}"
-            collector.fail(expected, seen, line)
+            observation = f"no surviving rank of replica group {list(group)} gave its state in recovery {number}"
+            collector.fail(expected, observation, line)
         elif len(giving) > len(getting):
-            seen = (
+            observation = (
                 f"repair was called on surviving {ranks_text(giving)} in recovery {number}, though "
                 f"{len(getting)} of replica group {list(group)} were lost"
             )
-            collector.fail(expected, seen, line, *where)
+            collector.fail(expected, observation, line, *where)
     for event in _flat(copies):
         step = event.data.get("step")
         if step not in (None, case.window.step):
-            seen = f"rank {event.rank} was repaired at step {step}"
-            collector.fail(f"recovery {number} is at step {case.window.step}", seen, line, event.source)
+            observation = f"rank {event.rank} was repaired at step {step}"
+            collector.fail(f"recovery {number} is at step {case.window.step}", observation, line, event.source)
 
 
 def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
     """Judge the order of handlers on each rank, and that nothing is copied before all survivors' groups are rebuilt."""
     expected = "every surviving rank is stopped, cleaned and in a new group before any state is copied"
     for rank in range(case.plan.layout.ranks):
-        lasts = [own[-1] for name in HANDLERS if (own := calls[name].get(rank, []))]
+        lasts = [events[-1] for name in HANDLERS if (events := calls[name].get(rank, []))]
         for before, after in pairwise(lasts):
             if after.mono < before.mono:
-                seen = f"{after.data['name']} was called on rank {rank} before {before.data['name']}"
-                case.collector.fail(expected, seen, after.source, before.source)
+                observation = f"{after.data['name']} was called on rank {rank} before {before.data['name']}"
+                case.collector.fail(expected, observation, after.source, before.source)
     copies = _flat(calls["repair"])
     rebuilt = case.window.of(case.history.select("handler.exit", attempt=TRAIN, name="rebuild_group"))
     pair = suspicious(copies, rebuilt)
     if pair is not None:
         first, last, sure = pair
         if sure:
-            seen = f"repair was called on rank {first.rank} before rank {last.rank} had rebuilt its groups"
-            case.collector.fail(expected, seen, first.source, last.source)
+            observation = f"repair was called on rank {first.rank} before rank {last.rank} had rebuilt its groups"
+            case.collector.fail(expected, observation, first.source, last.source)
         else:
-            seen = (
+            observation = (
                 f"whether rank {last.rank} had rebuilt its groups when repair was called on rank {first.rank}{UNTOLD}"
             )
-            case.collector.unknown(expected, seen, first.source, last.source)
+            case.collector.unknown(expected, observation, first.source, last.source)
 
 
 def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
@@ -201,8 +201,8 @@ def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None
         left = case.calls(name, "handler.exit")
         for rank, entered in calls[name].items():
             if len(left.get(rank, [])) < len(entered):
-                seen = f"handler {name} of rank {rank} was called and never returned"
-                collector.unknown(expected, seen, *places(entered[-1:]))
+                observation = f"handler {name} of rank {rank} was called and never returned"
+                collector.unknown(expected, observation, *places(entered[-1:]))
         for event in _flat(left):
             if name == "clean" and _tried_online(case) and event.rank in case.window.restarted:
                 continue  # that is why it is replaced
@@ -220,8 +220,8 @@ def _judge_reads(case: Case) -> None:
     """Judge that the state of the new processes comes from memory."""
     loads = case.window.of(case.history.select("load.begin", attempt=TRAIN))
     for event in loads[:5]:
-        seen = f"rank {event.rank} read {event.data.get('path')}"
-        case.collector.fail("no checkpoint is read", seen, case.line, event.source)
+        observation = f"rank {event.rank} read {event.data.get('path')}"
+        case.collector.fail("no checkpoint is read", observation, case.line, event.source)
 
 
 def _judge_starts(case: Case) -> None:
@@ -231,13 +231,13 @@ def _judge_starts(case: Case) -> None:
         starts.setdefault(event.rank, []).append(event)
     expected = "exactly one rescheduling answers the fault"
     for rank in range(case.plan.layout.ranks):
-        own, planned_starts = starts.get(rank, []), int(rank in case.window.restarted)
-        if len(own) > planned_starts:
-            seen = f"rank {rank} was started {len(own)} times in recovery {case.window.number}"
-            case.collector.fail(expected, seen, case.line, *places(own))
-        elif len(own) < planned_starts:
-            seen = f"no start of a new process of rank {rank} was recorded in recovery {case.window.number}"
-            case.collector.unknown(expected, seen, case.line)
+        own_starts, planned_starts = starts.get(rank, []), int(rank in case.window.restarted)
+        if len(own_starts) > planned_starts:
+            observation = f"rank {rank} was started {len(own_starts)} times in recovery {case.window.number}"
+            case.collector.fail(expected, observation, case.line, *places(own_starts))
+        elif len(own_starts) < planned_starts:
+            observation = f"no start of a new process of rank {rank} was recorded in recovery {case.window.number}"
+            case.collector.unknown(expected, observation, case.line)
 
 
 def _judge_log(case: Case) -> None:
@@ -256,7 +256,7 @@ def _judge_log(case: Case) -> None:
 
 
 def _flat(calls: dict[int, list[Event]]) -> list[Event]:
-    return [event for own in calls.values() for event in own]
+    return [event for events in calls.values() for event in events]
 
 
 RULE = Rule(handlers=(*HANDLERS, "exit"), judge=judge, phase_ends=phase_ends)

@@ -64,8 +64,8 @@ def _judge_silence(case: Case) -> None:
         where = (event.source for event in logged[:3])
         report(expected, "the SDK's log shows a repair, but no call of a handler was recorded", *where)
     elif case.logged():
-        seen = "it did not act: no handler was called, and the SDK's log has no repair"
-        case.collector.fail(expected, seen, case.line)
+        observation = "it did not act: no handler was called, and the SDK's log has no repair"
+        case.collector.fail(expected, observation, case.line)
     else:
         case.collector.unknown(expected, "there is neither a handler's call nor a log of the SDK", case.line)
     case.collector.close()
@@ -75,11 +75,11 @@ def _judge_calls(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
     expected, collector, number = _expected(case), case.collector, case.window.number
     for name in (*_STEPS, "rollback"):
         for rank in range(case.plan.layout.ranks):
-            own = calls[name].get(rank, [])
-            if len(own) > 1:
-                seen = f"{name} was called {len(own)} times on rank {rank} in recovery {number}"
-                collector.fail(expected, seen, case.line, *places(own))
-            if not own and name in ("stop", "clean"):
+            events = calls[name].get(rank, [])
+            if len(events) > 1:
+                observation = f"{name} was called {len(events)} times on rank {rank} in recovery {number}"
+                collector.fail(expected, observation, case.line, *places(events))
+            if not events and name in ("stop", "clean"):
                 collector.fail(expected, f"{name} was not called on rank {rank} in recovery {number}", case.line)
 
 
@@ -87,8 +87,8 @@ def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
     expected, collector, line, number = _expected(case), case.collector, case.line, case.window.number
     copied = case.window.copied
     for rank in sorted(copied - copies.keys()):
-        seen = f"rank {rank} lost its memory, and repair was not called on it in recovery {number}"
-        collector.fail(expected, seen, line)
+        observation = f"rank {rank} lost its memory, and repair was not called on it in recovery {number}"
+        collector.fail(expected, observation, line)
     # Where nothing was lost the SDK may have the rank repair its memory by itself; the vendor's SDK calls no rank.
     spared = {rank for fault in case.window.faults if fault.effect.spares_memory for rank in fault.ranks}
     for group in case.plan.layout.replica_groups:
@@ -97,38 +97,38 @@ def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
         where = [event for rank in healthy for event in copies[rank]]
         text = f"repair was called on healthy {ranks_text(healthy)} in recovery {number}"
         if broken and not healthy:
-            seen = f"no healthy rank of replica group {list(group)} gave its parameters in recovery {number}"
-            collector.fail(expected, seen, line)
+            observation = f"no healthy rank of replica group {list(group)} gave its parameters in recovery {number}"
+            collector.fail(expected, observation, line)
         elif len(healthy) > len(broken):
             group_text = f"{len(broken)} of replica group {list(group)} had lost their memory"
             collector.fail(expected, f"{text}: {group_text}", line, *places(where))
-    for event in (fact for own in copies.values() for fact in own):
+    for event in (fact for events in copies.values() for fact in events):
         step = event.data.get("step")
         if step not in (None, case.window.step):
-            seen = f"rank {event.rank} was repaired at step {step}"
-            collector.fail(f"recovery {number} is at step {case.window.step}", seen, line, event.source)
+            observation = f"rank {event.rank} was repaired at step {step}"
+            collector.fail(f"recovery {number} is at step {case.window.step}", observation, line, event.source)
 
 
 def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
     """Judge that each rank stops, then cleans, then repairs; and that nothing is copied before every rank is clean."""
     expected = "every rank is stopped, then cleaned, before parameters are copied"
     for rank in range(case.plan.layout.ranks):
-        firsts = [own[0] for name in _STEPS if (own := calls[name].get(rank, []))]
+        firsts = [events[0] for name in _STEPS if (events := calls[name].get(rank, []))]
         for before, after in pairwise(firsts):
             if after.mono < before.mono:
-                seen = f"{after.data['name']} was called on rank {rank} before {before.data['name']}"
-                case.collector.fail(expected, seen, after.source, before.source)
-    copies = [event for own in calls["repair"].values() for event in own]
+                observation = f"{after.data['name']} was called on rank {rank} before {before.data['name']}"
+                case.collector.fail(expected, observation, after.source, before.source)
+    copies = [event for events in calls["repair"].values() for event in events]
     cleaned = case.window.of(case.history.select("handler.exit", attempt=TRAIN, name="clean"))
     pair = suspicious(copies, cleaned)
     if pair is not None:
         first, last, sure = pair
         if sure:
-            seen = f"repair was called on rank {first.rank} before rank {last.rank} was clean"
-            case.collector.fail(expected, seen, first.source, last.source)
+            observation = f"repair was called on rank {first.rank} before rank {last.rank} was clean"
+            case.collector.fail(expected, observation, first.source, last.source)
         else:
-            seen = f"whether rank {last.rank} was clean when repair was called on rank {first.rank}{UNTOLD}"
-            case.collector.unknown(expected, seen, first.source, last.source)
+            observation = f"whether rank {last.rank} was clean when repair was called on rank {first.rank}{UNTOLD}"
+            case.collector.unknown(expected, observation, first.source, last.source)
 
 
 def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
@@ -137,9 +137,9 @@ def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None
         left = case.calls(name, "handler.exit")
         for rank, entered in calls[name].items():
             if len(left.get(rank, [])) < len(entered):
-                seen = f"handler {name} of rank {rank} was called and never returned"
-                collector.unknown(expected, seen, *places(entered[-1:]))
-        for event in (fact for own in left.values() for fact in own):
+                observation = f"handler {name} of rank {rank} was called and never returned"
+                collector.unknown(expected, observation, *places(entered[-1:]))
+        for event in (fact for events in left.values() for fact in events):
             if event.data.get("ok") is False:
                 collector.fail(
                     expected, f"handler {name} failed on rank {event.rank}: {error_text(event)}", event.source

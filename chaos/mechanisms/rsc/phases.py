@@ -13,8 +13,8 @@ from chaos.plan.model import Plan
 
 def started_again(history: History) -> bool:
     """Return whether every rank of the faulted launch had more than one process."""
-    own = processes(history, TRAIN)
-    return bool(own) and all(len(pids) > 1 for pids in own.values())
+    by_rank = processes(history, TRAIN)
+    return bool(by_rank) and all(len(pids) > 1 for pids in by_rank.values())
 
 
 def phase_ends(plan: Plan, history: History, begin: int) -> Iterator[tuple[str, Timestamp | str]]:

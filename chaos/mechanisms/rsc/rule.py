@@ -71,8 +71,10 @@ def _judge_launcher(case: Case, new: dict[int, Event]) -> None:
         if parent is None:
             collector.unknown(expected, f"the parent of rank {rank}'s new process was not recorded", event.source)
         elif parent != first.pid:
-            seen = f"rank {rank}'s new process {event.pid} is a child of process {parent}, not of launcher {first.pid}"
-            collector.fail(expected, seen, event.source, first.source)
+            observation = (
+                f"rank {rank}'s new process {event.pid} is a child of process {parent}, not of launcher {first.pid}"
+            )
+            collector.fail(expected, observation, event.source, first.source)
 
 
 def _judge_ends(case: Case, old: dict[int, Event]) -> None:
@@ -100,18 +102,20 @@ def _judge_order(case: Case, old: dict[int, Event], new: dict[int, Event]) -> No
     begun = case.window.of(case.history.select("agent.start", attempt=TRAIN))
     starts = [event for event in begun if (event.rank, event.pid) not in pids]
     if len(ended) < len(pids) or not starts:
-        seen = f"the launcher reported {len(ended)} of {len(pids)} ends, {len(starts)} starts are recorded"
-        case.collector.unknown(expected, seen, case.line)
+        observation = f"the launcher reported {len(ended)} of {len(pids)} ends, {len(starts)} starts are recorded"
+        case.collector.unknown(expected, observation, case.line)
     else:
         pair = suspicious(starts, ended)
         if pair is not None and pair[2]:
             first, last, _ = pair
-            seen = f"rank {first.rank} was started before rank {last.data.get('child_rank')} had ended"
-            case.collector.fail(expected, seen, first.source, last.source)
+            observation = f"rank {first.rank} was started before rank {last.data.get('child_rank')} had ended"
+            case.collector.fail(expected, observation, first.source, last.source)
         elif pair is not None:
             first, last, _ = pair
-            seen = f"whether rank {last.data.get('child_rank')} had ended when rank {first.rank} was started{UNTOLD}"
-            case.collector.unknown(expected, seen, first.source, last.source)
+            observation = (
+                f"whether rank {last.data.get('child_rank')} had ended when rank {first.rank} was started{UNTOLD}"
+            )
+            case.collector.unknown(expected, observation, first.source, last.source)
     case.collector.settle(expected, "they had", case.line)
 
 
@@ -137,9 +141,9 @@ def _judge_checkpoint(case: Case, new: dict[int, Event]) -> None:
         given = loaded_by_replica(case.plan, case.window.of(loads))
         for rank in sorted(set(range(case.plan.layout.ranks)) - set(given)):
             _judge_read(case, rank, step, saved, expected)
-    seen = "it does" if step else "none is"
-    seen += f"; {named(loaded)} read none, and got the state from a rank of the replica group" if loaded else ""
-    case.collector.settle(expected, seen, case.line)
+    observation = "it does" if step else "none is"
+    observation += f"; {named(loaded)} read none, and got the state from a rank of the replica group" if loaded else ""
+    case.collector.settle(expected, observation, case.line)
 
 
 def _judge_read(case: Case, rank: int, step: int, saved: dict[str, int], expected: str) -> None:
@@ -155,12 +159,12 @@ def _judge_read(case: Case, rank: int, step: int, saved: dict[str, int], expecte
     steps = {saved.get(str(event.data.get("path"))) for event in begun}
     if None in steps and step not in steps:
         unknown = next(event for event in begun if str(event.data.get("path")) not in saved)
-        seen = f"rank {rank} read {unknown.data.get('path')}, and no save of it is recorded"
-        case.collector.unknown(expected, seen, case.line, unknown.source)
+        observation = f"rank {rank} read {unknown.data.get('path')}, and no save of it is recorded"
+        case.collector.unknown(expected, observation, case.line, unknown.source)
     elif step not in steps:
         read = text_list(sorted(candidate for candidate in steps if candidate is not None))
-        seen = f"rank {rank} read no checkpoint of step {step}, but of step {read}"
-        case.collector.fail(expected, seen, case.line, *places(begun[:3]))
+        observation = f"rank {rank} read no checkpoint of step {step}, but of step {read}"
+        case.collector.fail(expected, observation, case.line, *places(begun[:3]))
 
 
 def _judge_cost(case: Case, old: dict[int, Event]) -> None:

@@ -89,12 +89,12 @@ def judge_record(plan: Plan, history: History, artifacts: Artifacts, collector: 
         if low:
             collector.fail(RECORD, f"step {step} is in it with {low[0]:g}, which is below the threshold", where)
         recorded_norms = history_steps.get(step, [])
-        own = norms[1:] if step in plan.fault_tolerance.watch.recorded else norms
-        if len(recorded_norms) < len(own):
-            count = len(recorded_norms)
-            text = f"step {step} is in it {len(own)} times, rank 0 recorded {count} norms of its gradients there"
+        expected_norms = norms[1:] if step in plan.fault_tolerance.watch.recorded else norms
+        if len(recorded_norms) < len(expected_norms):
+            count, expected_count = len(recorded_norms), len(expected_norms)
+            text = f"step {step} is in it {expected_count} times, rank 0 recorded {count} norms of its gradients there"
             collector.unknown(RECORD, text, where)
-        for norm, recorded in zip(own, recorded_norms, strict=False):
+        for norm, recorded in zip(expected_norms, recorded_norms, strict=False):
             if not math.isclose(norm, recorded, rel_tol=_TOLERANCE):
                 text = f"step {step} is in it with {norm:g}, rank 0's gradients had {recorded:g}"
                 collector.fail(RECORD, text, where)
@@ -203,11 +203,13 @@ def _judge_saved(case: Case, rank: int, load: Event, expected: str) -> None:
     if not saves:
         collector.fail(expected, f"rank {rank} loaded a file that it had not saved: {path}", load.source)
     elif step_of(saves[-1]) != case.recovery.step:
-        seen = f"rank {rank} loaded what it had saved after step {step_of(saves[-1])}"
-        collector.fail(expected, seen, case.line, load.source, saves[-1].source)
+        observation = f"rank {rank} loaded what it had saved after step {step_of(saves[-1])}"
+        collector.fail(expected, observation, case.line, load.source, saves[-1].source)
     elif not is_finished(case.history, saves[-1], load.mono):
-        seen = f"rank {rank} has not recorded that the file of step {step_of(saves[-1])} was written when it loaded it"
-        collector.unknown(expected, seen, load.source, saves[-1].source)
+        observation = (
+            f"rank {rank} has not recorded that the file of step {step_of(saves[-1])} was written when it loaded it"
+        )
+        collector.unknown(expected, observation, load.source, saves[-1].source)
 
 
 def _judge_loaded(case: Case, end: Event, expected: str) -> None:
@@ -247,12 +249,12 @@ def _judge_logs(case: Case, expected: str) -> None:
         planned = [recovery.step for recovery in case.plan.response.recoveries if recovery.mechanism == "TRE"]
         if steps != planned:
             where = tuple(event.source for event in _of_kind(events, "tft.resumed"))
-            seen = f"rank {rank} logs that it resumed after TREError from steps {steps}, not {planned}"
-            case.collector.fail(expected, seen, case.line, *where)
+            observation = f"rank {rank} logs that it resumed after TREError from steps {steps}, not {planned}"
+            case.collector.fail(expected, observation, case.line, *where)
         thrown = list(_of_kind(events, "tre.thrown"))
         if len(thrown) != len(planned):
-            seen = f"rank {rank} logs {len(thrown)} abnormal norms that stop the training, not {len(planned)}"
-            case.collector.fail(expected, seen, case.line, *(event.source for event in thrown))
+            observation = f"rank {rank} logs {len(thrown)} abnormal norms that stop the training, not {len(planned)}"
+            case.collector.fail(expected, observation, case.line, *(event.source for event in thrown))
 
 
 def _of_kind(events: list[LogEvent], kind: str) -> Iterator[LogEvent]:

@@ -13,13 +13,13 @@ from chaos.mechanisms.markers import Launch, Marker, MarkerError, first_of, last
 
 def _stops(launch: Launch, after: int) -> list[Halt]:
     """Return the first stop of each rank since the pause was requested."""
-    own = [
+    by_rank = [
         [halt for halt in halts(launch.history, rank) if halt.noticed.mono >= after]
         for rank in range(launch.plan.layout.ranks)
     ]
-    if not all(own):
-        raise MarkerError(f"a pause is recorded for {sum(map(bool, own))} of {launch.plan.layout.ranks} ranks")
-    return [stops[0] for stops in own]
+    if not all(by_rank):
+        raise MarkerError(f"a pause is recorded for {sum(map(bool, by_rank))} of {launch.plan.layout.ranks} ranks")
+    return [stops[0] for stops in by_rank]
 
 
 def _paused(launch: Launch, after: int) -> Timestamp:
@@ -34,7 +34,7 @@ def _told_to_go_on(launch: Launch, after: int) -> Timestamp:
 def _first_after_pause(launch: Launch, after: int) -> Timestamp:
     order = _told_to_go_on(launch, after).mono
     ended = by_rank(launch.history, "step.end", TRAIN)
-    ends = [event for own in ended.values() for event in [later for later in own if later.mono >= order][:1]]
+    ends = [event for events in ended.values() for event in [later for later in events if later.mono >= order][:1]]
     return last_of_ranks(launch, ends, "the end of a step after the pause", launch.plan.layout.ranks)
 
 

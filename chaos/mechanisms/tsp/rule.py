@@ -19,17 +19,17 @@ def judge(case: Case) -> None:
     fault = case.window.faults[0]
     expected = _expected(case, fault)
     collector = case.collector
-    own = {rank: _of_span(case, halts(case.history, rank)) for rank in range(case.plan.layout.ranks)}
-    if not any(own.values()):
+    stops_by_rank = {rank: _of_span(case, halts(case.history, rank)) for rank in range(case.plan.layout.ranks)}
+    if not any(stops_by_rank.values()):
         _judge_silence(case, expected)
         return
-    for rank, stops in own.items():
+    for rank, stops in stops_by_rank.items():
         if not stops:
             collector.fail(expected, f"rank {rank} was not paused", case.line)
         elif len(stops) > 1:
-            seen = f"rank {rank} was paused {len(stops)} times"
-            collector.fail(expected, seen, case.line, *places(halt.enter for halt in stops))
-    first = {rank: stops[0] for rank, stops in own.items() if stops}
+            observation = f"rank {rank} was paused {len(stops)} times"
+            collector.fail(expected, observation, case.line, *places(halt.enter for halt in stops))
+    first = {rank: stops[0] for rank, stops in stops_by_rank.items() if stops}
     _judge_step(case, fault, expected, first)
     if case.recovery.succeeds:
         _judge_rest(case, expected, first)
@@ -77,8 +77,8 @@ def _judge_step(case: Case, fault: PlannedFault, expected: str, first: dict[int,
         case.collector.fail(expected, f"they were paused after steps {text_list(steps)}", case.line, *where[:4])
     asked = fault.trigger.get("step")
     if isinstance(asked, int) and steps[0] < asked:
-        seen = f"paused after step {steps[0]}, although it was asked for in step {asked}"
-        case.collector.fail(expected, seen, case.line, *where[:4])
+        observation = f"paused after step {steps[0]}, although it was asked for in step {asked}"
+        case.collector.fail(expected, observation, case.line, *where[:4])
 
 
 def _judge_rest(case: Case, expected: str, first: dict[int, Halt]) -> None:
@@ -87,8 +87,8 @@ def _judge_rest(case: Case, expected: str, first: dict[int, Halt]) -> None:
         until = None if halt.exit is None else halt.exit.mono
         for event in case.history.select("step.begin", attempt=TRAIN, rank=rank):
             if event.mono > halt.enter.mono and (until is None or event.mono < until):
-                seen = f"rank {rank} began step {event.data.get('step')} while it was paused"
-                case.collector.fail(expected, seen, case.line, event.source, halt.enter.source)
+                observation = f"rank {rank} began step {event.data.get('step')} while it was paused"
+                case.collector.fail(expected, observation, case.line, event.source, halt.enter.source)
 
 
 def _judge_length(case: Case, fault: PlannedFault, expected: str, first: dict[int, Halt]) -> None:
@@ -105,11 +105,11 @@ def _judge_length(case: Case, fault: PlannedFault, expected: str, first: dict[in
     lasted = (first_out.mono - last_in.noticed.mono) / 1e9
     doubt = max((halt.noticed.uncertainty(end) for halt in first.values() for end in ends), default=0) / 1e9
     if abs(lasted - _seconds(fault)) < doubt:
-        seen = f"all of them were paused for {lasted:.3f} s ± {doubt:.3f} s, by the clocks of their hosts"
-        collector.unknown(expected, seen, case.line, last_in.noticed.source, first_out.source)
+        observation = f"all of them were paused for {lasted:.3f} s ± {doubt:.3f} s, by the clocks of their hosts"
+        collector.unknown(expected, observation, case.line, last_in.noticed.source, first_out.source)
     elif lasted < _seconds(fault):
-        seen = f"all of them were paused for {lasted:.3f} s"
-        collector.fail(expected, seen, case.line, last_in.noticed.source, first_out.source)
+        observation = f"all of them were paused for {lasted:.3f} s"
+        collector.fail(expected, observation, case.line, last_in.noticed.source, first_out.source)
 
 
 def _judge_switch(case: Case, fault: PlannedFault, first: dict[int, Halt]) -> None:
@@ -143,8 +143,8 @@ def _judge_broken_off(case: Case, first: dict[int, Halt]) -> None:
             if event.mono > halt.noticed.mono and case.window.holds(event)
         ]
         if later:
-            seen = f"rank {rank} began step {later[0].data.get('step')}"
-            case.collector.fail(expected, seen, case.line, later[0].source, halt.enter.source)
+            observation = f"rank {rank} began step {later[0].data.get('step')}"
+            case.collector.fail(expected, observation, case.line, later[0].source, halt.enter.source)
     case.collector.settle(expected, f"{len(first)} ranks stayed where they were", case.line)
 
 

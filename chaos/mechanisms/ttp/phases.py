@@ -83,7 +83,7 @@ def _first_ended(launch: Launch, after: int) -> Timestamp:
 
 def _caught_up(launch: Launch, after: int) -> Timestamp:
     """Return the moment when every rank has ended the highest interrupted step: nothing is lost any more."""
-    begun = [max(own) for own in steps(launch.history, "step.begin", TRAIN).values() if own]
+    begun = [max(begins) for begins in steps(launch.history, "step.begin", TRAIN).values() if begins]
     if not begun:
         raise MarkerError("no step of the faulted launch is recorded")
     goal = max(begun)

@@ -69,8 +69,8 @@ def _judge_handlers(case: Case) -> None:
     for event in case.window.of(history.select("handler.exit", attempt=TRAIN, ok=False)):
         if case.window.tried and event.data.get("name") not in ("save_ckpt", "rename", "exit"):
             continue  # it belongs to a mechanism that was planned to fail
-        seen = f"handler {event.data.get('name')} failed on rank {event.rank}: {error_text(event)}"
-        collector.fail(EXPECTED, seen, line, event.source)
+        observation = f"handler {event.data.get('name')} failed on rank {event.rank}: {error_text(event)}"
+        collector.fail(EXPECTED, observation, line, event.source)
     _judge_order(case, renames)
     for name in ("save_ckpt", "rename"):
         entered = history.select("handler.enter", attempt=TRAIN, name=name)
@@ -82,8 +82,8 @@ def _judge_handlers(case: Case) -> None:
                 )
         for event in history.select("handler.exit", attempt=TRAIN, name=name):
             if event.rank not in {enter.rank for enter in entered}:
-                seen = f"handler {name} of rank {event.rank} returned, and no call of it is recorded"
-                collector.unknown(EXPECTED, seen, event.source)
+                observation = f"handler {name} of rank {event.rank} returned, and no call of it is recorded"
+                collector.unknown(EXPECTED, observation, event.source)
             if not isinstance(event.data.get("ok"), bool):
                 collector.unknown(
                     EXPECTED, f"how handler {name} ended on rank {event.rank} is not recorded", event.source
@@ -101,14 +101,14 @@ def _judge_lines(case: Case, handler: str, what: str, kind: str) -> None:
     if not lines:
         collector.unknown(EXPECTED, f"nothing shows the {what}", case.line)
     elif case.records_calls(handler):
-        seen = f"the SDK's log shows the {what}, but no rank has recorded a call of its handler {handler}"
-        collector.fail(EXPECTED, seen, case.line, *lines)
+        observation = f"the SDK's log shows the {what}, but no rank has recorded a call of its handler {handler}"
+        collector.fail(EXPECTED, observation, case.line, *lines)
     elif outside(case.history, case.artifacts, "end-of-life"):
-        seen = f"only the SDK's log shows the {what}: the saved files are not in the run's directory"
-        collector.unknown(EXPECTED, seen, case.line, *lines)
+        observation = f"only the SDK's log shows the {what}: the saved files are not in the run's directory"
+        collector.unknown(EXPECTED, observation, case.line, *lines)
     elif not may_be_end_of_life(case.history, case.artifacts):
-        seen = f"the SDK's log shows the {what}, but there is no finished end-of-life checkpoint"
-        collector.fail(EXPECTED, seen, case.line, *lines)
+        observation = f"the SDK's log shows the {what}, but there is no finished end-of-life checkpoint"
+        collector.fail(EXPECTED, observation, case.line, *lines)
 
 
 def _judge_order(case: Case, renames: list[Event]) -> None:
@@ -122,11 +122,11 @@ def _judge_order(case: Case, renames: list[Event]) -> None:
         return
     first, last, sure = pair
     if sure:
-        seen = f"rank {first.rank} renamed before rank {last.rank} had saved"
-        case.collector.fail(EXPECTED, seen, case.line, first.source, last.source)
+        observation = f"rank {first.rank} renamed before rank {last.rank} had saved"
+        case.collector.fail(EXPECTED, observation, case.line, first.source, last.source)
     else:
-        seen = f"whether rank {last.rank} had saved when rank {first.rank} renamed{UNTOLD}"
-        case.collector.unknown(EXPECTED, seen, first.source, last.source)
+        observation = f"whether rank {last.rank} had saved when rank {first.rank} renamed{UNTOLD}"
+        case.collector.unknown(EXPECTED, observation, first.source, last.source)
 
 
 RULE = Rule(handlers=HANDLERS, judge=judge, phase_ends=phase_ends, failures=frozenset({"ttp.dump_failed"}))

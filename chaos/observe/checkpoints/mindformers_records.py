@@ -112,7 +112,9 @@ def read_metadata(path: Path) -> Storage:
                 savers.add(saver)
         for place in listed:
             divided.update({rank for rank in _sequence(place.get("rank_group")) if _count(rank)} - savers)
-    return Storage(files, {name: min(own) for name, own in ranks.items() if len(own) == 1}, frozenset(divided))
+    return Storage(
+        files, {name: min(its_ranks) for name, its_ranks in ranks.items() if len(its_ranks) == 1}, frozenset(divided)
+    )
 
 
 def read_tracker(path: Path) -> int:

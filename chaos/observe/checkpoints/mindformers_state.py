@@ -66,9 +66,9 @@ def optimizer_of(model: Path, storage: Storage | None) -> Path | None:
     if named is None or storage is None or model.name not in storage.ranks:
         return named
     optimizers = [name for name in storage.files if (match := PART.fullmatch(name)) and match["part"] == "opt"]
-    own = sorted(name for name in optimizers if storage.ranks.get(name) == storage.ranks[model.name])
-    if own:
-        return model.with_name(own[0])
+    files = sorted(name for name in optimizers if storage.ranks.get(name) == storage.ranks[model.name])
+    if files:
+        return model.with_name(files[0])
     return None if optimizers else named
 
 

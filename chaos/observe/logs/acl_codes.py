@@ -144,6 +144,6 @@ _OF_RUNTIME = {
 }
 
 
-def acl_code(own: str) -> int | None:
+def acl_code(code: str) -> int | None:
     """Return ACL's code for a code of the runtime, ``0x7150026`` or the same number in decimals. None if unknown."""
-    return _OF_RUNTIME.get(int(own, 0))
+    return _OF_RUNTIME.get(int(code, 0))

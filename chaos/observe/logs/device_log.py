@@ -158,11 +158,11 @@ class DeviceLogReader(PrefixedReader):
             called = _SAID.match(line) is not None and _RAISED.match(line) is None
             event = _described_event(_MEMORY + _RESULTS if called else _MEMORY, line, None, None, {})
             return None if event is None or has_prefix(line) else event
-        own = match if match["date"] else _OWN.match(match["text"])
-        if own is None:
+        stamped = match if match["date"] else _OWN.match(match["text"])
+        if stamped is None:
             return _coded(match, None, None, {})
-        wall_ns = self._wall.ns(own["date"], own["time"], int(own["milli"]) * 1000)
-        return _coded(match, wall_ns, int(own["pid"]) if own["pid"] else None, {})
+        wall_ns = self._wall.ns(stamped["date"], stamped["time"], int(stamped["milli"]) * 1000)
+        return _coded(match, wall_ns, int(stamped["pid"]) if stamped["pid"] else None, {})
 
 
 def of_framework(line: str, prefixed: Prefixed) -> LogEvent | None:

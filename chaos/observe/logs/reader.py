@@ -118,8 +118,12 @@ def read_log(
                 for event, is_own in _read_line(ordered, line, number, scan):
                     if event.kind == NODE_RANK and event.rank is not None and event.pid is not None:
                         cluster_ranks[event.pid] = event.rank
-                    own = _own_rank(rank, cluster_ranks, event.pid) if is_own and event.rank is None else event.rank
-                    yield replace(event, file=file, line=number, pid=pid if event.pid is None else event.pid, rank=own)
+                    event_rank = (
+                        _own_rank(rank, cluster_ranks, event.pid) if is_own and event.rank is None else event.rank
+                    )
+                    yield replace(
+                        event, file=file, line=number, pid=pid if event.pid is None else event.pid, rank=event_rank
+                    )
             scan.lines, scan.cut, scan.torn = splitter.lines, splitter.cut, splitter.torn
             chunk = stream.read1(CHUNK)
 
@@ -188,8 +192,8 @@ def _read_records(readers: Sequence[LogReader], line: str) -> list[tuple[LogEven
     if whole is not None and whole[0].kind not in (STEP, PROGRESS):
         return [whole]
     left = [reader for reader in readers if reader.asked_last]
-    every = (one or _read(left, part) for one, part in zip(events, (*before, last), strict=True))
-    return [one for one in every if one is not None]
+    every = (event or _read(left, part) for event, part in zip(events, (*before, last), strict=True))
+    return [event for event in every if event is not None]
 
 
 def _read(readers: Sequence[LogReader], line: str) -> tuple[LogEvent, bool] | None:

@@ -149,8 +149,8 @@ class Facts(Mapping[str, _Fact], Generic[_Fact]):
 
     @cached_property
     def _known(self) -> dict[str, _Fact]:
-        found = {name: self._fact(mechanism) for name, mechanism in mechanisms().items()}
-        return {name: fact for name, fact in found.items() if fact is not None}
+        facts = {name: self._fact(mechanism) for name, mechanism in mechanisms().items()}
+        return {name: fact for name, fact in facts.items() if fact is not None}
 
     def __getitem__(self, name: str) -> _Fact:
         return self._known[name]

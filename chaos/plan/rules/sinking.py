@@ -18,12 +18,12 @@ def check_sinking(scenario: Scenario, problems: Problems) -> None:
     if size == 1:
         return
     why = f"{size} steps are sunk to the device at once ({problems.where('job.sink_size')})"
-    seen = f"{why}, and callbacks see only the last of them (MindSpore, Model.train)"
+    reason = f"{why}, and callbacks see only the last of them (MindSpore, Model.train)"
 
     def note(path: str, steps: int, message: str) -> None:
         if steps % size:
             hint = f"use a multiple of {size}, or job.sink_size: 1"
-            problems.add(path, f"{message}: {seen}", text=str(steps), hint=hint)
+            problems.add(path, f"{message}: {reason}", text=str(steps), hint=hint)
 
     note("job.steps", job.steps, f"{job.steps} steps are no whole number of sinks, so the last ones are not trained")
     if (interval := job.checkpoint_interval) is not None:

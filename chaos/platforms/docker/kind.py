@@ -78,9 +78,9 @@ def of_own_engine(arguments: Mapping[str, Any], inventory: Path | None) -> Mappi
     from chaos.platforms.docker.engine import address_of
 
     del inventory
-    engine, own = arguments.get("engine"), address_of(None)
-    if engine != own:
-        refusal = f"its Docker engine is {engine!r}, and yours is {own!r}: if it is that, set DOCKER_HOST to it"
+    engine, own_engine = arguments.get("engine"), address_of(None)
+    if engine != own_engine:
+        refusal = f"its Docker engine is {engine!r}, and yours is {own_engine!r}: if it is that, set DOCKER_HOST to it"
         raise PlatformError(refusal)
     if not isinstance(arguments.get("identity"), str) or not arguments["identity"]:
         raise PlatformError("it does not say which Docker engine it means, so yours cannot be held against it")

@@ -48,17 +48,17 @@ def pod_state(pod: Mapping[str, Any]) -> PodState:
     """Return the pod's state, from its object, of the container that trains."""
     metadata, status = pod["metadata"], pod.get("status") or {}
     listed: list[dict[str, Any]] = list(status.get("containerStatuses") or ())
-    own = next((one for one in listed if one.get("name") == names.CONTAINER), {})
-    ended = (own.get("state") or {}).get("terminated") or {}
-    before = (own.get("lastState") or {}).get("terminated") or {}
+    container = next((entry for entry in listed if entry.get("name") == names.CONTAINER), {})
+    ended = (container.get("state") or {}).get("terminated") or {}
+    before = (container.get("lastState") or {}).get("terminated") or {}
     return PodState(
         pod=str(metadata["name"]),
         uid=str(metadata["uid"]),
         node=node_number(pod),
         host=(pod.get("spec") or {}).get("nodeName"),
         phase=str(status.get("phase") or "Unknown"),
-        ready=bool(own.get("ready")),
-        restarts=int(own.get("restartCount") or 0),
+        ready=bool(container.get("ready")),
+        restarts=int(container.get("restartCount") or 0),
         deleting=metadata.get("deletionTimestamp") is not None,
         exit=ended.get("exitCode"),
         reason=ended.get("reason") or status.get("reason"),

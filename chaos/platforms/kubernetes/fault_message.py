@@ -16,10 +16,10 @@ from typing import Any
 from chaos.base.strict_json import parse
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.client.api import Api, ApiError
-from chaos.platforms.kubernetes.own import RunClient, RunObject
 from chaos.platforms.kubernetes.public_fault import PublicFault, configmap, public_fault
 from chaos.platforms.kubernetes.rbac import Rule
 from chaos.platforms.kubernetes.resources import CONFIGMAP
+from chaos.platforms.kubernetes.run_client import RunClient, RunObject
 
 STATISTICS, STATISTICS_KEY = "statistic-fault-info", "PublicFaults"
 STATISTICS_NAMESPACE = "cluster-system"

@@ -9,7 +9,7 @@ from typing import Any
 
 from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.kubernetes.client.api import Api, ApiError
-from chaos.platforms.kubernetes.own import NotOurs
+from chaos.platforms.kubernetes.run_client import NotOurs
 
 _OLDEST = "/api/v1/namespaces/kube-system"
 """A namespace that every cluster has as long as it lives, with a UID that no other cluster has."""

@@ -13,9 +13,9 @@ from typing import Any
 from chaos.base.clock import Clock
 from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.kubernetes import names
-from chaos.platforms.kubernetes.own import RunClient
 from chaos.platforms.kubernetes.ranks import UnreadableRankTable, ranks_to_pods, read_rank_table
 from chaos.platforms.kubernetes.resources import CONFIGMAP
+from chaos.platforms.kubernetes.run_client import RunClient
 
 _RANK_TABLE = "rank table"
 

@@ -23,12 +23,12 @@ from chaos.platforms.kubernetes.facts import pod_state
 from chaos.platforms.kubernetes.fault_message import is_fault_message
 from chaos.platforms.kubernetes.identity import identity_of, refuse_another
 from chaos.platforms.kubernetes.kind import KIND
-from chaos.platforms.kubernetes.own import Release, RunClient, RunObject
 from chaos.platforms.kubernetes.own_manifest import own_objects
 from chaos.platforms.kubernetes.placing import rank_table, settled_placing
 from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.pods import Pods, why_waiting
 from chaos.platforms.kubernetes.resources import CONFIGMAP, POD, WORKLOADS
+from chaos.platforms.kubernetes.run_client import Release, RunClient, RunObject
 from chaos.platforms.kubernetes.workload import Manifest, Named, manifests
 from chaos.platforms.node_set import NodeSet
 from chaos.platforms.nodes import END_NODES, Site
@@ -119,10 +119,10 @@ class KubernetesPlatform:
         kinds = (WORKLOADS[settings.workload], POD, CONFIGMAP)
         # An object that is being deleted goes when the owner of its finalizer has released it.
         objects = [
-            f"{kind.kind} {one.name}"
+            f"{kind.kind} {run_object.name}"
             for kind in kinds
-            for one in run_client.list(kind)
-            if one.object["metadata"].get("deletionTimestamp") is None
+            for run_object in run_client.list(kind)
+            if run_object.object["metadata"].get("deletionTimestamp") is None
         ]
         return [*objects, *(f"node {name}, which it holds" for name in settings.nodes if run_client.holds_node(name))]
 

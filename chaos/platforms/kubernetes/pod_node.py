@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.remote.client import HelperClient
 from chaos.platforms.kubernetes.facts import PodState, pod_state
-from chaos.platforms.kubernetes.own import RunClient, RunObject
 from chaos.platforms.kubernetes.pods import Pods
 from chaos.platforms.kubernetes.resources import POD
+from chaos.platforms.kubernetes.run_client import RunClient, RunObject
 from chaos.platforms.nodes import NodeState
 
 if TYPE_CHECKING:

@@ -19,9 +19,9 @@ from chaos.platforms.kubernetes.facts import (
     PodGroupFacts,
     PodState,
 )
-from chaos.platforms.kubernetes.own import RunClient
 from chaos.platforms.kubernetes.rbac import CLUSTER_NAMESPACES
 from chaos.platforms.kubernetes.resources import CONFIGMAP, EVENT, POD, PODGROUP
+from chaos.platforms.kubernetes.run_client import RunClient
 
 HISTORY = "kubernetes.jsonl"
 

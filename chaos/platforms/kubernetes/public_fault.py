@@ -139,7 +139,7 @@ def public_fault(
     ``codes`` are the fault codes of the cluster's configuration; None for the codes that ClusterD is shipped with.
     Raises InvalidPublicFault for a message that ClusterD would drop.
     """
-    known = codes if codes is not None else frozenset(one for level in LEVELS.values() for one in level)
+    known = codes if codes is not None else frozenset(level_code for level in LEVELS.values() for level_code in level)
     if code not in known:
         raise InvalidPublicFault(
             f"fault code {code!r} is not configured in ClusterD, which would drop the message; known: "

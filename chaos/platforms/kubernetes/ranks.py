@@ -92,9 +92,9 @@ _NUMBERS = (
 def node_number(pod: Mapping[str, Any]) -> int | None:
     """Return the number of the job's node that a pod is; None without a number, and for a scheduler without NPUs."""
     metadata = pod.get("metadata") or {}
-    own = _whole((metadata.get("labels") or {}).get(names.NODE_LABEL))
-    if own is not None:
-        return own
+    label = _whole((metadata.get("labels") or {}).get(names.NODE_LABEL))
+    if label is not None:
+        return label
     container = next((candidate for candidate in _containers(pod) if candidate.get("name") == names.CONTAINER), {})
     environment = {variable.get("name"): variable.get("value") for variable in container.get("env") or ()}
     kind = (metadata.get("labels") or {}).get(names.REPLICA_TYPE)
@@ -136,8 +136,8 @@ def ranks_to_pods(
             continue  # it is going, and its replacement has the ranks
         if servers is not None:
             address = (pod.get("status") or {}).get("podIP")
-            own = next((server for server in servers if address and server.pod_ip == address), None)
-            held: Iterable[int] = own.ranks if own is not None else ()
+            addressed = next((server for server in servers if address and server.pod_ip == address), None)
+            held: Iterable[int] = addressed.ranks if addressed is not None else ()
         else:
             number = node_number(pod)
             held = () if number is None or number >= nodes else range(number * each, (number + 1) * each)

@@ -95,7 +95,7 @@ class Router:
         """Connect the namespace of a node, and return its address there."""
         if node >= MOST_NODES:
             raise PlatformError(f"a run on this host has at most {MOST_NODES} nodes")
-        own, link = address_of(node), link_of(node)
+        address, link = address_of(node), link_of(node)
         self._joined[node] = namespace
         gateway = gateway_of(node)
         if self.is_joined(node):  # the previous namespace of this node
@@ -105,10 +105,10 @@ class Router:
         self._run.do("ip", "addr", "add", f"{gateway}/30", "dev", link)
         self._run.do("ip", "link", "set", link, "up")
         namespace.do("ip", "link", "set", "lo", "up")
-        namespace.do("ip", "addr", "add", f"{own}/30", "dev", "eth0")
+        namespace.do("ip", "addr", "add", f"{address}/30", "dev", "eth0")
         namespace.do("ip", "link", "set", "eth0", "up")
         namespace.do("ip", "route", "add", "default", "via", gateway)
-        return own
+        return address
 
     def is_joined(self, node: int) -> bool:
         """Return whether a living namespace is connected as this node."""
@@ -226,8 +226,8 @@ class Router:
         """Return the connections of the nodes' namespaces, the kernel's treatment of packets, and the echoes."""
         addresses = {address_of(node) for node in there}
         count = sum(connections(self.namespace(node).holder.pid, addresses) for node in here)
-        own = self.cuts(fault)
-        lost = [direction for direction in directions if direction in own and self.is_cut(*direction)]
+        cuts = self.cuts(fault)
+        lost = [direction for direction in directions if direction in cuts and self.is_cut(*direction)]
         echoes = [self.echo(node, there, count=ECHOES, wait=ECHO_SECONDS) for node in here]
         return CutEffects(count, lost, added(echoes))
 
@@ -237,16 +237,16 @@ class Router:
 
     def lost(self, fault: str, meant: Sequence[tuple[Direction, Ports]]) -> list[Direction]:
         """Return the directions in which the kernel has this fault's rule and drops a matching packet."""
-        own = self._own_rules(fault)
+        rules = self._own_rules(fault)
         return [
             direction
             for direction, ports in meant
-            if _rule(fault, *direction, ports) in own and self.is_cut(*direction, ports)
+            if _rule(fault, *direction, ports) in rules and self.is_cut(*direction, ports)
         ]
 
     def blocked(self, fault: str, port: int, meant: Sequence[tuple[Direction, Ports]], node: int) -> Blocked:
         """Return the connections of the node's namespace, the kernel's treatment of packets, and the answers."""
-        others = sorted({one for direction, _ in meant for one in direction} - {node})
+        others = sorted({end for direction, _ in meant for end in direction} - {node})
         count = connections(self.namespace(node).holder.pid, {address_of(peer) for peer in others}, port)
         lost = self.lost(fault, meant)
         passing = [direction for direction, _ in meant if not self.is_cut(*direction)]

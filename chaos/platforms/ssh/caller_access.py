@@ -21,19 +21,19 @@ def with_callers_inventory(arguments: Mapping[str, Any], inventory: Path | None)
     if inventory is None:
         raise PlatformError("it acts on hosts by SSH: name the inventory that has them, --inventory FILE")
     try:
-        own = read_inventory(inventory, user=getpass.getuser(), python=sys.executable)
+        hosts_of_caller = read_inventory(inventory, user=getpass.getuser(), python=sys.executable)
     except ScenarioError as error:
         raise PlatformError(str(error)) from error
     named = arguments.get("hosts")
-    hosts = [_same(one, own, inventory) for one in named] if isinstance(named, list) else []
+    hosts = [_same(description, hosts_of_caller, inventory) for description in named] if isinstance(named, list) else []
     if not hosts:
         raise PlatformError("it does not say which hosts it means")
     return {**arguments, "hosts": [host.as_json() for host in hosts]}
 
 
-def _same(named: Any, own: tuple[Host, ...], inventory: Path) -> Host:
+def _same(named: Any, hosts_of_caller: tuple[Host, ...], inventory: Path) -> Host:
     identity = [named.get(key) for key in ("name", "address", "port")] if isinstance(named, Mapping) else []
-    for host in own:
+    for host in hosts_of_caller:
         if identity == [host.name, host.address, host.port]:
             return host
     description = " ".join(map(str, identity)) or "of no name"

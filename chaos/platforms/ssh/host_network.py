@@ -84,22 +84,22 @@ class HostNetwork:
         nothing of it. Answers from another port show which other packets pass.
         """
         others = sorted({peer for way, _ in meant for peer in way} - {node})
-        own, helper = self.address(node), self._hosts[node].helper
+        address, helper = self.address(node), self._hosts[node].helper
         addresses = [self.address(peer) for peer in others]
-        count = helper.connections_at(own, port, addresses)
+        count = helper.connections_at(address, port, addresses)
         if deaf := [self.address(target) for (source, target), _ in meant if source == node]:
-            helper.send_from(own, port, deaf)
+            helper.send_from(address, port, deaf)
 
         def hear(other: int) -> tuple[bool, bool]:
             asked, here = self._hosts[other].helper, self.address(other)
-            answer = asked.attempt(here, own, port, SILENCE_SECONDS)
-            return answer, asked.attempt(here, own, another_port(port), ANSWER_SECONDS)
+            answer = asked.attempt(here, address, port, SILENCE_SECONDS)
+            return answer, asked.attempt(here, address, another_port(port), ANSWER_SECONDS)
 
         heard = dict(zip(others, self._at_once(others, hear), strict=True))
         passing = [
             direction for direction, _ in meant if heard[direction[0] if direction[0] != node else direction[1]][1]
         ]
-        attempts, elsewhere = (sum(one) for one in zip(*heard.values(), strict=True))
+        attempts, elsewhere = (sum(counts) for counts in zip(*heard.values(), strict=True))
         return Blocked(count, self.lost(fault, meant), passing, (len(others), attempts), (len(others), elsewhere))
 
     def established(self, node: int, *, of_run: bool) -> list[Connection]:
@@ -132,8 +132,8 @@ class HostNetwork:
             vanished = any(counter.rule == rule and counter.vanished[0] for counter in counters[target].run_rules)
             if vanished and any(counter.rule == rule for counter in counters[target].fault_rules):
                 lost.append((source, target))
-        own = [counters[node] for node in here]
-        return CutEffects(sum(one.connections for one in own), lost, added(one.echoes for one in own))
+        views = [counters[node] for node in here]
+        return CutEffects(sum(view.connections for view in views), lost, added(view.echoes for view in views))
 
     def impair(self, fault: str, node: int, what: Impairment) -> None:
         """Drop a random share of the packets from the others, or delay all of them."""
@@ -162,7 +162,11 @@ class HostNetwork:
 
     def slowed(self, fault: str, node: int) -> dict[str, int] | None:
         """Return the rate, the bytes that have passed and the packets beyond the rate; None without one."""
-        rate_counters = [one for one in self._hosts[node].helper.list_rules(fault) if one.rule.rate is not None]
+        rate_counters = [
+            rule_counter
+            for rule_counter in self._hosts[node].helper.list_rules(fault)
+            if rule_counter.rule.rate is not None
+        ]
         if not rate_counters or rate_counters[0].rule.rate is None:
             return None
         passed = sum(counter.came[1] - counter.vanished[1] for counter in rate_counters)

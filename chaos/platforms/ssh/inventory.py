@@ -235,8 +235,8 @@ def _last(path: tuple[str | int, ...]) -> str:
 
 def _host(entry: HostEntry, file: InventoryFile, beside: Path, user: str, python: str) -> Host:
     def of(name: str, otherwise: Any) -> Any:
-        own = getattr(entry, name)
-        return next((value for value in (own, getattr(file.defaults, name)) if value is not None), otherwise)
+        given = getattr(entry, name)
+        return next((value for value in (given, getattr(file.defaults, name)) if value is not None), otherwise)
 
     def path(text: str) -> str:
         # Where there is no home directory the path stays as it is, and is reported as unreadable.

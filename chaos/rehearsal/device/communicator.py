@@ -151,11 +151,11 @@ class Communicator:
         self._exchange(lambda: unsent(peers))
         return total
 
-    def _sum(self, members: Sequence[int], sequence: int, own: NDArray[Any]) -> NDArray[Any]:
+    def _sum(self, members: Sequence[int], sequence: int, array: NDArray[Any]) -> NDArray[Any]:
         """Return the sum of all contributions, added up in the order of ranks."""
         total = None
         for rank in members:
-            part = own if rank == self.rank else self._peers[rank].take(sequence, own)
+            part = array if rank == self.rank else self._peers[rank].take(sequence, array)
             total = part.copy() if total is None else total + part
         assert total is not None
         return total

@@ -55,10 +55,10 @@ def _factor_for(length: float, gradients: Any, given: Sequence[Any]) -> float:
     ``given`` are the gradients of the other ranks. Of two solutions it is the one that does not reverse this rank's
     own.
     """
-    own = gradients.astype("float64")
-    others = sum((array.astype("float64") for array in given), start=0.0 * own)
+    values = gradients.astype("float64")
+    others = sum((array.astype("float64") for array in given), start=0.0 * values)
     # |others + f own|^2 = length^2
-    square, product, rest = float(own @ own), float(own @ others), float(others @ others) - length**2
+    square, product, rest = float(values @ values), float(values @ others), float(others @ others) - length**2
     root = product**2 - square * rest
     if square == 0 or root < 0:
         raise ValueError(f"no multiple of this rank's gradients gives the sum over all ranks the length {length:g}")

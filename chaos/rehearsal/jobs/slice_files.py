@@ -62,14 +62,14 @@ def _end_of_life(output: str, replicas: Sequence[int]) -> dict[int, str]:
 def _periodic(output: str, ranks: int) -> dict[int, dict[int, str]]:
     """Return the file of every rank, for each complete step."""
     replicas = _read_group_infos(output)
-    own = {rank: _by_step(os.path.join(output, f"rank_{rank}")) for rank in range(ranks)}
+    steps_by_rank = {rank: _by_step(os.path.join(output, f"rank_{rank}")) for rank in range(ranks)}
     complete: dict[int, dict[int, str]] = {}
-    for step in {step for files in own.values() for step in files}:
+    for step in {step for files in steps_by_rank.values() for step in files}:
         chosen = {
-            rank: own[holder][step]
+            rank: steps_by_rank[holder][step]
             for rank in range(ranks)
             for holder in reversed([rank, *replicas.get(rank, [])])
-            if step in own.get(holder, {})
+            if step in steps_by_rank.get(holder, {})
         }
         if len(chosen) == ranks:
             complete[step] = chosen

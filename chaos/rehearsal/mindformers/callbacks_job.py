@@ -47,8 +47,10 @@ class MindFormersCallbacks(MindSporeJob):
             *(["--agent-callback"] if job.loading == "callback" else []),
             *job.arguments,
         )
-        own = job.model_copy(update={"script": str(_SCRIPT), "arguments": arguments, "resume_arguments": ("--resume",)})
-        placed = replace(launch, scenario=launch.scenario.model_copy(update={"job": own}))
+        wrapped = job.model_copy(
+            update={"script": str(_SCRIPT), "arguments": arguments, "resume_arguments": ("--resume",)}
+        )
+        placed = replace(launch, scenario=launch.scenario.model_copy(update={"job": wrapped}))
         command = super().command(placed)
         environment = {**command.environment, "OMP_NUM_THREADS": "1"}
         if job.loading == "path":

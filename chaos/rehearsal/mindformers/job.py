@@ -155,8 +155,8 @@ class MindFormersRehearsal(MindFormersJob):
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
         """Return the configuration and everything in the rehearsal's room: any of it may change a loss."""
         placed = _placed(scenario, scenario_directory)
-        own = hashlib.sha256(b"".join(file.read_bytes() for file in sorted(_CONFIGS.glob("*.yaml")))).hexdigest()
-        return {**super().fingerprint(placed, scenario_directory), "rehearsal": room_digest(), "configs": own}
+        digest = hashlib.sha256(b"".join(file.read_bytes() for file in sorted(_CONFIGS.glob("*.yaml")))).hexdigest()
+        return {**super().fingerprint(placed, scenario_directory), "rehearsal": room_digest(), "configs": digest}
 
 
 def _by_strategy(scenario: Scenario) -> bool:
@@ -184,8 +184,8 @@ def _placed(scenario: Scenario, directory: Path) -> Scenario:
 
 def _own_or_named(config: str, directory: Path) -> str:
     """Return the path of a configuration: beside the scenario, else of this kind's own."""
-    own = _CONFIGS / config
-    return str(own) if own.is_file() and not (directory / config).is_file() else config
+    shipped = _CONFIGS / config
+    return str(shipped) if shipped.is_file() and not (directory / config).is_file() else config
 
 
 KIND = MindFormersRehearsal()

@@ -121,10 +121,10 @@ class Checkpoints:
 
         Raises FileNotFoundError if there is none.
         """
-        own = self._periodic_steps((self._mesh.rank,))
-        if not own:
+        saved_steps = self._periodic_steps((self._mesh.rank,))
+        if not saved_steps:
             raise FileNotFoundError(f"no periodic checkpoint in {self._own} to roll back to")
-        return self._load(own[max(own)])
+        return self._load(saved_steps[max(saved_steps)])
 
     @property
     def _own(self) -> str:

@@ -58,9 +58,9 @@ class PlainDevice(Fabric):
         """Return the mean of flat gradients over these ranks."""
         self.training.reach("allreduce.enter")
         share = 1.0 / len(members)
-        own = self._spikes.apply(gradients, lambda like: self.awaited(like, members), share=share)
-        own = self.alterations.gradient(own)
-        mean = self.reduce(own, members) * numpy.asarray(share, own.dtype)
+        altered = self._spikes.apply(gradients, lambda like: self.awaited(like, members), share=share)
+        altered = self.alterations.gradient(altered)
+        mean = self.reduce(altered, members) * numpy.asarray(share, altered.dtype)
         self._digests.gradients = mean
         return mean
 

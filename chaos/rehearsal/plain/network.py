@@ -19,11 +19,11 @@ def first_weights(seed: int, mesh: Mesh) -> dict[str, Any]:
     draw = numpy.random.Generator(numpy.random.PCG64((seed, 0)))
     first = draw.standard_normal((FEATURES, HIDDEN), numpy.float32) * numpy.float32((100 / FEATURES / HIDDEN) ** 0.5)
     second = draw.standard_normal((HIDDEN, CLASSES), numpy.float32) * numpy.float32(0.25 * (1 / HIDDEN) ** 0.5)
-    own = _slice(mesh)
+    slices = _slice(mesh)
     return {
-        "layer1.weight": first[:, own].copy(),
-        "layer1.bias": numpy.zeros(HIDDEN, numpy.float32)[own].copy(),
-        "layer2.weight": second[own].copy(),
+        "layer1.weight": first[:, slices].copy(),
+        "layer1.bias": numpy.zeros(HIDDEN, numpy.float32)[slices].copy(),
+        "layer2.weight": second[slices].copy(),
         "layer2.bias": numpy.zeros(CLASSES, numpy.float32),
     }
 

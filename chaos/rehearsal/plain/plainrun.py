@@ -22,9 +22,9 @@ _ALL = -1
 class Ranks:
     """The processes of this host's ranks, started and watched by the functions that msrun hands over."""
 
-    def __init__(self, ranks: int, own: Collection[int], logs: str, command: list[str]) -> None:
+    def __init__(self, ranks: int, numbers: Collection[int], logs: str, command: list[str]) -> None:
         self._size = ranks
-        self._own = own
+        self._own = numbers
         self._logs = logs
         self._command = command
         self._processes: dict[int, subprocess.Popen[bytes]] = {}
@@ -87,9 +87,9 @@ def main(arguments: list[str]) -> None:
     ranks, logs, *command = arguments
     size, _, listed = ranks.partition(":")
     numbers = [int(number) for number in listed.split(",")] if listed else range(int(size))
-    own = Ranks(int(size), numbers, logs, command)
+    processes = Ranks(int(size), numbers, logs, command)
     if importlib.util.find_spec("taskd") is None:
-        own.start_all()
+        processes.start_all()
         return
     from taskd.api.taskd_agent_api import init_taskd_agent, register_func, start_taskd_agent
 
@@ -97,10 +97,10 @@ def main(arguments: list[str]) -> None:
     if not init_taskd_agent({"Framework": "MindSpore"}):
         sys.exit("the cluster agent does not start")
     for name, function in {
-        "START_ALL_WORKER": own.start_all,
-        "START_WORKER_LIST": own.start,
-        "KILL_WORKER": own.kill,
-        "MONITOR": own.monitor,
+        "START_ALL_WORKER": processes.start_all,
+        "START_WORKER_LIST": processes.start,
+        "KILL_WORKER": processes.kill,
+        "MONITOR": processes.monitor,
     }.items():
         register_func(name, function)
     start_taskd_agent()

@@ -50,18 +50,20 @@ class State:
 
     def update(self, gradients: dict[str, Any]) -> None:
         """Do one step of Adam. The rate, the counters and the dropout go on with it."""
-        own = self.parameters
-        own["beta1_power"] *= _BETA1
-        own["beta2_power"] *= _BETA2
+        parameters = self.parameters
+        parameters["beta1_power"] *= _BETA1
+        parameters["beta2_power"] *= _BETA2
         for name in self._weights:
-            gradient, first, second = gradients[name], own[f"adam_m.{name}"], own[f"adam_v.{name}"]
+            gradient, first, second = gradients[name], parameters[f"adam_m.{name}"], parameters[f"adam_v.{name}"]
             first += (1 - _BETA1) * (gradient - first)
             second += (1 - _BETA2) * (gradient * gradient - second)
-            scaled = first / (1 - own["beta1_power"])
-            own[name] -= own["learning_rate"] * scaled / (numpy.sqrt(second / (1 - own["beta2_power"])) + _EPSILON)
-        own["learning_rate"] *= _DECAY
-        own["global_step"] += 1
-        own["random_state"][1] += numpy.uint64(1)
+            scaled = first / (1 - parameters["beta1_power"])
+            parameters[name] -= (
+                parameters["learning_rate"] * scaled / (numpy.sqrt(second / (1 - parameters["beta2_power"])) + _EPSILON)
+            )
+        parameters["learning_rate"] *= _DECAY
+        parameters["global_step"] += 1
+        parameters["random_state"][1] += numpy.uint64(1)
 
     def load(self, saved: dict[str, Any]) -> None:
         """Load the content of a checkpoint.

@@ -126,14 +126,14 @@ class Trainer:
         alterations = self._device.alterations
         batch = alterations.batch(batch)
         mask = dropout(state.parameters["random_state"], self._mesh)
-        loss, own = alterations.computed(
+        loss, rank_gradients = alterations.computed(
             *gradients(state.parameters, batch, mask, self._add_up, alterations.activation)
         )
-        mean = self._device.average(_flatten(own), self._mesh.replicas)
+        mean = self._device.average(_flatten(rank_gradients), self._mesh.replicas)
         if self._tolerance is not None:
             self._tolerance.begin_update()
         self._device.update_begins()
-        state.update(_unflatten(mean, own))
+        state.update(_unflatten(mean, rank_gradients))
         self._device.update_ends()
         training.step_end(loss, batch)
         self._log(position, loss)

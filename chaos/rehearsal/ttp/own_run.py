@@ -14,16 +14,16 @@ def configuration() -> Configuration:
     return read_configuration(os.environ["CHAOS_AGENT"])
 
 
-def secret(own: Configuration) -> bytes:
+def secret(settings: Configuration) -> bytes:
     """Read the run's secret."""
-    assert own.secret is not None
-    with open(own.secret, "rb") as file:
+    assert settings.secret is not None
+    with open(settings.secret, "rb") as file:
         return file.read().strip()
 
 
-def timings(own: Configuration, ranks: int) -> Timings:
+def timings(settings: Configuration, ranks: int) -> Timings:
     """Return the limits of the run's profile for so many ranks."""
-    return timings_of(own.settings["timings"], os.environ, ranks)
+    return timings_of(settings.settings["timings"], os.environ, ranks)
 
 
 def log() -> TtpLog:

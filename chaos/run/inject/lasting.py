@@ -199,8 +199,8 @@ class LastingFaults:
             shown: dict[str, Any] | None = None
             with self._noting(active_fault):
                 if active_fault.kind.gone(job, victim):
-                    looked, seen = active_fault.looks.get(victim.rank, (None, {}))
-                    shown = {**seen, "ended": True, "looked": looked}
+                    looked, looked_evidence = active_fault.looks.get(victim.rank, (None, {}))
+                    shown = {**looked_evidence, "ended": True, "looked": looked}
                 else:
                     shown = active_fault.kind.still(job, victim)
             evidence.append({"rank": victim.rank, "pid": victim.identity.pid, **(shown or {})})

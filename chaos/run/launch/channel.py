@@ -196,12 +196,12 @@ class Channel:
             self._connections.discard(connection)
         connection.close()
 
-    def refusal(self, message: dict[str, Any], uid: int, own: int) -> str | None:
+    def refusal(self, message: dict[str, Any], uid: int, own_uid: int) -> str | None:
         """Return why a first message proves nothing; None when it proves the caller.
 
         The reason repeats nothing of the message.
         """
-        if uid != own:
+        if uid != own_uid:
             return f"is of user {uid}"
         if not _introduces(message):
             return "did not introduce itself as an agent does"
@@ -220,13 +220,13 @@ class Visit:
     """
 
     def __init__(
-        self, channel: Channel, connection: Connection, pid: int, uid: int, own: int, node: int | None = None
+        self, channel: Channel, connection: Connection, pid: int, uid: int, own_uid: int, node: int | None = None
     ) -> None:
         self._channel = channel
         self._connection = connection
         self._pid = pid
         self._uid = uid
-        self._own = own
+        self._own = own_uid
         self._node = node
         self._hello: Hello | EndpointHello | None = None
         self._over = False

@@ -108,7 +108,7 @@ def planned_inputs(
     """
     try:
         # On nodes with an environment of their own, nothing of this one reaches the job.
-        own = {} if registered.platform.own_environment else dict(environment)
-        return Inputs(registered.job, registered.named, scenario, directory, own)
+        inherited = {} if registered.platform.own_environment else dict(environment)
+        return Inputs(registered.job, registered.named, scenario, directory, inherited)
     except JobError as error:
         raise Refused(str(error)) from error

@@ -114,10 +114,10 @@ def noticing_incidents(
 
     def room() -> int | None:
         try:
-            seen = os.statvfs(run_dir)
+            disk = os.statvfs(run_dir)
         except OSError:
             return None
-        return seen.f_bavail * seen.f_frsize if seen.f_blocks else None
+        return disk.f_bavail * disk.f_frsize if disk.f_blocks else None
 
     incidents = HostIncidents(history, attempt, clock, room, WaitingTimes(token, clock.mono).look, OwnTimes().look)
     over = threading.Event()

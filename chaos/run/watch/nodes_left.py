@@ -41,12 +41,12 @@ def _on_node(reached: NodesByUndoSteps, node: Node, directories: Sequence[str]) 
             if helper is None:
                 return {"gone": True}
             # A new remote helper knows no earlier mount.
-            own = helper is node.helper
+            is_node_helper = helper is node.helper
             left = helper.leftovers([*directories, str(node.private)])
         rules = {"rules": list(node.rules_left())} if isinstance(node, TellsRules) else {}
     except (PlatformError, CannotUndo) as error:
         return {"unasked": str(error)}
-    return {"orphans": left["processes"], "mounts": left["mounts"] if own else [], **rules}
+    return {"orphans": left["processes"], "mounts": left["mounts"] if is_node_helper else [], **rules}
 
 
 def _afterwards(step: UndoStep, token: str) -> dict[str, Any]:

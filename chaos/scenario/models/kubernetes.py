@@ -63,8 +63,8 @@ class Kubernetes(Model):
         if (self.image is None) == (self.manifest is None):
             raise ValueError("give either image, or a manifest of your own")
         if self.manifest is not None:
-            fields, own = type(self).model_fields, ("node_selector", "npu_resource", "npus", "spread")
-            written = [name for name in own if getattr(self, name) != fields[name].default]
+            fields, pod_keys = type(self).model_fields, ("node_selector", "npu_resource", "npus", "spread")
+            written = [name for name in pod_keys if getattr(self, name) != fields[name].default]
             if written:
                 raise ValueError(f"{', '.join(written)} is what the manifest says itself")
         return self

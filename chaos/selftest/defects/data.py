@@ -24,8 +24,8 @@ def _batches(rank: int, first: int, shift: int, attempt: str = "resume") -> Muta
 
         def change(records: Records) -> None:
             for step in range(first, LAST + 1):
-                own = records.digest(rank, step, attempt)
-                own["batch"] = theirs.get(step + shift, "0" * 32)
+                digest = records.digest(rank, step, attempt)
+                digest["batch"] = theirs.get(step + shift, "0" * 32)
 
         recorded(change)(run_dir)
 

@@ -26,26 +26,26 @@ def _drifting(*ranks: int) -> Mutate:
     def change(records: Records) -> None:
         for rank in ranks:
             for step in range(8, LAST + 1):
-                own = records.digest(rank, step, "resume")
-                own["loss"] = _float32(float.fromhex(own["loss"]) * (1 + 1e-6)).hex()
+                digest = records.digest(rank, step, "resume")
+                digest["loss"] = _float32(float.fromhex(digest["loss"]) * (1 + 1e-6)).hex()
 
     return recorded(change)
 
 
 def _last_bit(records: Records) -> None:
-    own = records.digest(2, LAST, "resume")
-    (bits,) = struct.unpack("<I", struct.pack("<f", float.fromhex(own["loss"])))
+    digest = records.digest(2, LAST, "resume")
+    (bits,) = struct.unpack("<I", struct.pack("<f", float.fromhex(digest["loss"])))
     (next_one,) = struct.unpack("<f", struct.pack("<I", bits + 1))
-    own["loss"] = float(next_one).hex()
+    digest["loss"] = float(next_one).hex()
 
 
 def _digest_of(step: int, rank: int, name: str, attempt: str = "resume") -> Mutate:
     """Return a mutation: one parameter has another value after a step."""
 
     def change(records: Records) -> None:
-        own = records.digest(rank, step, attempt)["parameters"]
-        assert name in own
-        own[name] = "0" * 32
+        digest = records.digest(rank, step, attempt)["parameters"]
+        assert name in digest
+        digest[name] = "0" * 32
 
     return recorded(change)
 

@@ -93,22 +93,22 @@ def _before(event: str, other: str, attempt: str) -> Mutate:
     """Return a mutation: the harness has recorded an event of a launch just before another one."""
 
     def change(records: Records) -> None:
-        own = records.files["harness.jsonl"]
+        lines = records.files["harness.jsonl"]
         early, late = records.last(event), records.first(other, attempt=attempt)
-        own.remove(early)
+        lines.remove(early)
         early.update(mono=late["mono"] - 1000, wall=late["wall"] - 1000)
-        own.insert(own.index(late), early)
+        lines.insert(lines.index(late), early)
 
     return recorded(change)
 
 
 def _ends_before_its_last_steps(records: Records) -> None:
     """Make the end of rank 3 that the harness has observed the end of another process."""
-    own = records.files["harness.jsonl"]
+    lines = records.files["harness.jsonl"]
     end, step = records.last("rank.exit", attempt="train", rank=3), records.first("step.begin", rank=3, step=9)
-    own.remove(end)
+    lines.remove(end)
     end.update(mono=step["mono"] - 1000, wall=step["wall"] - 1000)
-    own.insert(next(number for number, record in enumerate(own) if record["mono"] > end["mono"]), end)
+    lines.insert(next(number for number, record in enumerate(lines) if record["mono"] > end["mono"]), end)
 
 
 DEFECTS = (

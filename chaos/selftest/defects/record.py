@@ -53,8 +53,8 @@ def _tail_lost(content: bytes) -> bytes:
 
 
 def _clock_back(records: Records) -> None:
-    own = records.all(attempt="resume", rank=1)
-    own[9]["mono"] -= 10_000_000_000
+    rank_records = records.all(attempt="resume", rank=1)
+    rank_records[9]["mono"] -= 10_000_000_000
 
 
 def _wall_jumps(records: Records) -> None:

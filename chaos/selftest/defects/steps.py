@@ -35,8 +35,8 @@ def _initial_of(prefix: str) -> Mutate:
         fresh = Records(run_dir, baseline=True).first("initial", rank=3)["parameters"]
 
         def change(records: Records) -> None:
-            own = records.first("initial", attempt="resume", rank=3)["parameters"]
-            own.update({name: value for name, value in fresh.items() if name.startswith(prefix)})
+            parameters = records.first("initial", attempt="resume", rank=3)["parameters"]
+            parameters.update({name: value for name, value in fresh.items() if name.startswith(prefix)})
 
         recorded(change)(run_dir)
 
@@ -75,9 +75,9 @@ def _shifted(by: int) -> Mutate:
 
 def _twice(records: Records) -> None:
     """Train step 8 of rank 0 again after its end."""
-    own = [record for record in records.all(attempt="resume", rank=0, step=8) if record["event"] in _STEP]
-    after = own[-1]
-    for record in own:
+    step_records = [record for record in records.all(attempt="resume", rank=0, step=8) if record["event"] in _STEP]
+    after = step_records[-1]
+    for record in step_records:
         place = {key: value for key, value in record.items() if key not in ("mono", "wall")}
         after = records.insert(after, **place)
 
@@ -116,8 +116,10 @@ def _older_step(run_dir: Path) -> None:
 def _from_the_start(records: Records) -> None:
     """Read nothing, and begin training anew: every step is there, from the first on."""
     for rank in range(4):
-        own = records.all(attempt="resume", rank=rank)
-        records.drop([record for record in own if record["event"] in ("load.begin", "load.end", "checkpoint.read")])
+        rank_records = records.all(attempt="resume", rank=rank)
+        records.drop(
+            [record for record in rank_records if record["event"] in ("load.begin", "load.end", "checkpoint.read")]
+        )
         records.first("train.begin", attempt="resume", rank=rank)["initial_step"] = 0
         begin = records.first("initial", attempt="resume", rank=rank)
         for record in sorted(_early(records, rank), key=lambda early: int(early["mono"])):
@@ -139,9 +141,9 @@ def _swap_groups(run_dir: Path) -> None:
 
 
 def _moments_untold(records: Records) -> None:
-    own = records.first("initial", rank=3, attempt="resume")
-    own["parameters"] = {
-        name: parameter for name, parameter in own["parameters"].items() if not name.startswith("moments.")
+    initial = records.first("initial", rank=3, attempt="resume")
+    initial["parameters"] = {
+        name: parameter for name, parameter in initial["parameters"].items() if not name.startswith("moments.")
     }
 
 

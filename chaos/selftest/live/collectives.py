@@ -96,8 +96,8 @@ def _too_large(agent: Agent, total: Any) -> Any:
     return drifted
 
 
-def _own_first(agent: Agent, total: Any, own: Any) -> Any:
-    other = (total - own) + own
+def _own_first(agent: Agent, total: Any, contribution: Any) -> Any:
+    other = (total - contribution) + contribution
     if (other != total).any():
         acted(agent, "gradients are summed in an order of this rank's own")
     return other

@@ -20,9 +20,9 @@ def _not_restored(agent: Agent, unwanted: Any) -> None:
 
     @replaces(agent, _STATE, "State.load")
     def load(original: Any, self: Any, saved: Any) -> None:
-        own = {name: array.copy() for name, array in self.parameters.items() if unwanted(name)}
+        kept = {name: array.copy() for name, array in self.parameters.items() if unwanted(name)}
         original(self, saved)
-        for name, array in own.items():
+        for name, array in kept.items():
             if (array != self.parameters[name]).any():
                 acted(agent, f"{name} is not restored")
             self.parameters[name][...] = array
@@ -52,11 +52,11 @@ def draws_repeated(agent: Agent) -> None:
     @replaces(agent, "chaos.rehearsal.plain.network", "dropout")
     def dropout(original: Any, random_state: Any, mesh: Any) -> Any:
         first.append(random_state.copy())
-        own = random_state.copy()
-        own[1] -= first[0][1]
-        if (own != random_state).any():
+        state = random_state.copy()
+        state[1] -= first[0][1]
+        if (state != random_state).any():
             acted(agent, "the draws begin anew")
-        return original(own, mesh)
+        return original(state, mesh)
 
 
 def order_of_first_epoch(agent: Agent) -> None:

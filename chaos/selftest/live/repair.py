@@ -124,11 +124,11 @@ def wrong_group(agent: Agent) -> None:
 
     @replaces(agent, "chaos.rehearsal.ttp.replicas", "Replicas.groups")
     def groups(original: Any, self: Any) -> Any:
-        own = original(self)
-        ranks = sorted(rank for group in own for rank in group)
+        rank_groups = original(self)
+        ranks = sorted(rank for group in rank_groups for rank in group)
         others = [tuple(ranks[at : at + 2]) for at in range(0, len(ranks), 2)]
-        if others != own:
-            acted(agent, f"the replica groups are taken for {others}, not {own}")
+        if others != rank_groups:
+            acted(agent, f"the replica groups are taken for {others}, not {rank_groups}")
         return others
 
 
@@ -187,8 +187,8 @@ def downgraded(agent: Agent) -> None:
     @replaces(agent, "chaos.rehearsal.ttp.strategies", "Possible.default")
     def default(original: Any, self: Any) -> str:
         chosen = "dump" if self.dump else "exit"
-        if chosen != (own := original(self)):
-            acted(agent, f"{chosen} is chosen, not {own}")
+        if chosen != (planned := original(self)):
+            acted(agent, f"{chosen} is chosen, not {planned}")
         return chosen
 
 

@@ -115,7 +115,7 @@ def next_checkpoint_spoilt(agent: Agent) -> None:
         moments = [
             parameter for name, parameter in barriers.parameters if is_moment(name) and barriers.step == _LAST_STEP
         ]
-        own = [array.asnumpy().copy() for array in moments]
+        before = [array.asnumpy().copy() for array in moments]
         for array in moments:
             if array.asnumpy().any():
                 acted(agent, f"{array.name} is saved as zeros")
@@ -123,5 +123,5 @@ def next_checkpoint_spoilt(agent: Agent) -> None:
         try:
             return original(*args, **kwargs)
         finally:
-            for array, values in zip(moments, own):
+            for array, values in zip(moments, before):
                 array.set_data(Tensor(values))

@@ -73,5 +73,5 @@ def test_two_families_cannot_have_one_kind() -> None:
 def test_nobody_takes_a_kind_of_this_project() -> None:
     proofs = registry_of("chaos.proofs", "TAKES", installed=installed_points(FAMILIES))
     assert proofs.load("kill") is not PROOF
-    assert proofs.own.keys() >= {"kill", "disk-full"}
-    assert "mine" not in proofs.own
+    assert proofs.built_in.keys() >= {"kill", "disk-full"}
+    assert "mine" not in proofs.built_in

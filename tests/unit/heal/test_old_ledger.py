@@ -53,7 +53,7 @@ def plain(identity: ProcessIdentity) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("action", "module"), MOVED.items())
 def test_an_action_that_has_moved_has_the_name_that_old_ledgers_give_it(action: str, module: str) -> None:
-    assert registry("undo").own[action].load().act.partition(":")[0] == module
+    assert registry("undo").built_in[action].load().act.partition(":")[0] == module
 
 
 def test_a_ledger_of_a_run_is_healed(start: Start, dead: RunDirectory, tmp_path: Path) -> None:

@@ -20,9 +20,9 @@ from chaos.machine.linux.process import ProcessIdentity
 from chaos.platforms.docker.death import how_it_ended
 from chaos.platforms.kubernetes.client.api import ApiError
 from chaos.platforms.kubernetes.facts import PodState
-from chaos.platforms.kubernetes.own import RunObject
 from chaos.platforms.kubernetes.pod_node import PodNode
 from chaos.platforms.kubernetes.resources import POD
+from chaos.platforms.kubernetes.run_client import RunObject
 
 STARTED = "2026-08-01T10:00:00.123456789Z"
 

@@ -38,8 +38,8 @@ class Connection:
 
     def is_other_end(self, other: Connection) -> bool:
         """Return whether ``other`` is the same connection, as its other end sees it."""
-        own = (self.source, self.source_port, self.target, self.target_port)
-        return own == (other.target, other.target_port, other.source, other.source_port)
+        ends = (self.source, self.source_port, self.target, self.target_port)
+        return ends == (other.target, other.target_port, other.source, other.source_port)
 
     def __str__(self) -> str:
         return f"{self.source}:{self.source_port} to {self.target}:{self.target_port}"

@@ -70,8 +70,8 @@ def hold(name: str, delay: float, jitter: float) -> int:
         _done(send_request(channel, _NEW_LINK, anew, link), _DEVICE)
         try:
             index = socket.if_nametoindex(name)
-            if (own := _IPV6 / name / "disable_ipv6").exists():
-                own.write_text("1", "ascii")
+            if (setting := _IPV6 / name / "disable_ipv6").exists():
+                setting.write_text("1", "ascii")
             queue = _QUEUE.pack(0, index, 0, _ROOT, 0) + text(1, "netem") + _options(delay, jitter)
             _done(send_request(channel, _NEW_QUEUE, anew, queue), "netem (sch_netem)")
             up = _LINK.pack(0, 0, index, _UP, _UP)

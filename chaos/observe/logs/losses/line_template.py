@@ -146,9 +146,9 @@ def make_template(line: bytes, text: str, parts: TrainingLine) -> Template | Non
     if end > WIDEST:
         return None
     time = None if parts.time is None else len(text[: parts.time].encode())
-    own = TrainingLine(end, time, *(moved(spot) for spot in (parts.step, parts.epoch, parts.steps, parts.loss)))
+    moved_parts = TrainingLine(end, time, *(moved(spot) for spot in (parts.step, parts.epoch, parts.steps, parts.loss)))
     # Behind the end none of these stands, unless another record does.
-    return Template(line[:end], own, loss) if opening_in(line) == opening_in(line[:end]) else None
+    return Template(line[:end], moved_parts, loss) if opening_in(line) == opening_in(line[:end]) else None
 
 
 def opening_in(line: bytes) -> int:

@@ -150,7 +150,7 @@ class LossScanner:
                 self._read_parts(collector, index, unprefixed)
                 return None
             parts = read_training_line(text)
-            if parts is not None and collector.one(index, text, parts):
+            if parts is not None and collector.add_line(index, text, parts):
                 return self._template(line, text, parts)
         collector.other(index, line)
         return None
@@ -160,7 +160,7 @@ class LossScanner:
         *torn, last = split_records(line.text.removesuffix("\r"))
         for text in (*(part + TORN for part in torn), last):
             parts = read_training_line(text)
-            if parts is None or not collector.one(index, text, parts, line.wall_ns):
+            if parts is None or not collector.add_line(index, text, parts, line.wall_ns):
                 collector.other(index, text.encode())
 
     def _template(self, line: bytes, text: str, parts: TrainingLine) -> Template | None:
@@ -231,7 +231,7 @@ class _Collector:
         self._rows.append(rows)
         return indices[~good]
 
-    def one(self, index: int, text: str, parts: TrainingLine, else_wall: int | None = None) -> bool:
+    def add_line(self, index: int, text: str, parts: TrainingLine, else_wall: int | None = None) -> bool:
         """Record a slowly read line, with the time ``else_wall`` if it has none. False if it is no training line."""
         if parts.step is None:
             return True

@@ -57,7 +57,11 @@ def _replica(name: str, spec: Placed) -> Iterator[Problem]:
         yield count.problem(f"there must be exactly one Scheduler, not {count.data}")
     containers = spec.at("template", "spec", "containers")
     listed = list(containers.values()) if containers is not None else []
-    named = [value for value in listed if (own := value.at("name")) is not None and own.data == names.CONTAINER]
+    named = [
+        value
+        for value in listed
+        if (container_name := value.at("name")) is not None and container_name.data == names.CONTAINER
+    ]
     if not named:
         yield spec.nearest_value("template", "spec", "containers").problem(
             f"no container of {name} is called {names.CONTAINER}: Ascend Operator sets up no other"

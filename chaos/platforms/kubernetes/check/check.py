@@ -184,8 +184,8 @@ def _misplaced(job: Placed) -> Iterator[Problem]:
             yield value.problem(f"no component reads label {key}", f"did you mean '{meant}'?")
 
 
-def _same(one: str, other: str) -> bool:
-    return one.casefold().replace("-", "").replace("_", "") == other.casefold().replace("-", "").replace("_", "")
+def _same(name: str, other: str) -> bool:
+    return name.casefold().replace("-", "").replace("_", "") == other.casefold().replace("-", "").replace("_", "")
 
 
 def _values(job: Placed) -> Iterator[Problem]:

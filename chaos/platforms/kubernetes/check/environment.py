@@ -110,8 +110,8 @@ def _field_of(container: Placed, name: str) -> Placed | None:
 def _variable(container: Placed, name: str, *part: str) -> Placed | None:
     """Return a variable of the environment, or a part of its entry."""
     for entry in _each(container, "env"):
-        own = entry.at("name")
-        if own is not None and own.data == name:
+        name_value = entry.at("name")
+        if name_value is not None and name_value.data == name:
             return entry.at(*part) if part else entry
     return None
 

@@ -126,8 +126,8 @@ def _policy(job: Placed, template: Template) -> Iterator[Problem]:
     if retries is None or str(retries.data) == "0":
         return
     policy = template.place.at("spec", "restartPolicy")
-    own = job.at("spec", "replicaSpecs", template.name, "restartPolicy")
-    for value in (policy, own):
+    replica_policy = job.at("spec", "replicaSpecs", template.name, "restartPolicy")
+    for value in (policy, replica_policy):
         if value is not None and value.data != "Never":
             yield value.problem(
                 f"restartPolicy is {value.data}: with fault-retry-times it must be Never, or the container is started "

@@ -18,7 +18,7 @@ _MAX_BYTES = 1 << 20
 
 def refuse_programs(path: Path) -> None:
     """Raise PlatformError for a kubeconfig that runs a program, unless the caller's environment names it."""
-    if any(_is_same(path, own) for own in own_kubeconfigs()):
+    if any(_is_same(path, kubeconfig) for kubeconfig in own_kubeconfigs()):
         return
     for name, key in _programs_in(path):
         raise PlatformError(

@@ -38,13 +38,13 @@ def tft_init_controller(
         return
     if enable_zit:
         raise RuntimeError("this stand-in does not shrink a job: ZIT must be off")
-    own, writer = configuration(), log()
+    settings, writer = configuration(), log()
     _controller = Controller(
         rank,
         world_size,
-        run=own.run,
-        secret=secret(own),
-        timings=timings(own, world_size),
+        run=settings.run,
+        secret=secret(settings),
+        timings=timings(settings, world_size),
         log=writer,
         arf=enable_arf,
         agent=dialogue,

@@ -85,12 +85,12 @@ def tft_init_processor(
     global _processor
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda _number, _frame: None)
-    own = configuration()
+    settings = configuration()
     _processor = Processor(
         rank,
-        run=own.run,
-        secret=secret(own),
-        timings=timings(own, world_size),
+        run=settings.run,
+        secret=secret(settings),
+        timings=timings(settings, world_size),
         log=log(),
         handlers=_handlers,
         arf=enable_arf,

@@ -25,9 +25,11 @@ def _only_the_step(file: CkptFile) -> None:
 def _no_save_after(records: Records) -> None:
     """Remove every save from the rollback on."""
     for begin in records.all("train.begin", initial_step=6):
-        own = records.all(rank=begin["rank"], pid=begin["pid"])
+        process_records = records.all(rank=begin["rank"], pid=begin["pid"])
         late = [
-            record for record in own if record["event"].startswith("checkpoint.") and record["mono"] > begin["mono"]
+            record
+            for record in process_records
+            if record["event"].startswith("checkpoint.") and record["mono"] > begin["mono"]
         ]
         records.drop([record for record in late if record.get("kind") == "periodic"])
 

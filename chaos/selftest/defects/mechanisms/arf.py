@@ -66,7 +66,7 @@ def _never_replaced(records: Records) -> None:
     dead = records.first("fault.injecting")["pid"]
     records.drop([record for record in records.all(rank=LOST) if record["pid"] != dead])
     records.drop([record for record in records.all("child.exit", child_rank=LOST) if record["child_pid"] != dead])
-    for name in [name for name, own in records.files.items() if not own]:
+    for name in [name for name, lines in records.files.items() if not lines]:
         del records.files[name]
 
 

@@ -32,7 +32,7 @@ def _over_budget(phase: str, event: str, attempt: str, *, by_rank_after: int) ->
 
     def mutate(run_dir: Path) -> None:
         judgement = judge(run_dir)
-        lasted = {one.name: one.nanoseconds for one in judgement.recovery.phases}[phase]
+        lasted = {measured.name: measured.nanoseconds for measured in judgement.recovery.phases}[phase]
         allowed = judgement.plan.response.budget.phases.get(phase)
         if lasted is None or allowed is None:
             raise NothingToMutate(f"phase {phase} has no length or no budget")

@@ -47,12 +47,12 @@ def _one_step_too_far(records: Records) -> None:
     for begin in records.all("train.begin", initial_step=4):
         begin["initial_step"] = 3
         state = next(record for record in records.all("initial", rank=begin["rank"]) if record["mono"] > begin["mono"])
-        own = [
+        chosen = [
             record
             for record in records.all(rank=begin["rank"], step=4)
             if record["event"] in ("step.begin", "step.end", "digest") and record["mono"] < begin["mono"]
         ]
-        for record in own:
+        for record in chosen:
             state = records.insert(state, **{k: v for k, v in record.items() if k not in ("mono", "wall", "pid")})
 
 

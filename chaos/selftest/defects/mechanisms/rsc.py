@@ -65,12 +65,12 @@ def _from_older_step(records: Records) -> None:
         begin["initial_step"] = 3
         state = next(record for record in records.all("initial", rank=begin["rank"]) if record["mono"] > begin["mono"])
         pid = begin["pid"]
-        own = [
+        chosen = [
             record
             for record in records.all(rank=begin["rank"])
             if record["event"] in _STEP and 4 <= record["step"] <= 6
         ]
-        for record in own:
+        for record in chosen:
             state = records.insert(state, **{k: v for k, v in record.items() if k not in (*_TIMES, "pid")}, pid=pid)
 
 

@@ -42,12 +42,12 @@ def _goes_back_further(run_dir: Path) -> None:
             state = next(
                 record for record in records.all("initial", rank=begin["rank"]) if record["mono"] > begin["mono"]
             )
-            own = [
+            chosen = [
                 record
                 for record in records.all(rank=begin["rank"])
                 if record["event"] in _STEP and 4 <= record["step"] <= 6
             ]
-            for record in own:
+            for record in chosen:
                 state = records.insert(state, **{key: value for key, value in record.items() if key not in _TIMES})
 
     recorded(change)(run_dir)

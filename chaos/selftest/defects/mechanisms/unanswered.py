@@ -32,8 +32,10 @@ def _without(first: int, last: int, *ranks: int) -> Mutate:
 
     def change(records: Records) -> None:
         for rank in ranks:
-            own = records.all(attempt="train", rank=rank)
-            records.drop([record for record in own if record["event"] in _STEP and first <= record["step"] <= last])
+            rank_records = records.all(attempt="train", rank=rank)
+            records.drop(
+                [record for record in rank_records if record["event"] in _STEP and first <= record["step"] <= last]
+            )
 
     return recorded(change)
 
@@ -41,9 +43,9 @@ def _without(first: int, last: int, *ranks: int) -> Mutate:
 def _again(records: Records) -> None:
     """Let all ranks train steps 6 and 7 a second time after the last one."""
     for rank in (0, 1):
-        own = [record for step in (6, 7) for record in records.all(attempt="train", rank=rank, step=step)]
+        step_records = [record for step in (6, 7) for record in records.all(attempt="train", rank=rank, step=step)]
         after = records.digest(rank, LAST)
-        for record in (candidate for candidate in own if candidate["event"] in _STEP):
+        for record in (candidate for candidate in step_records if candidate["event"] in _STEP):
             after = records.insert(
                 after, **{key: value for key, value in record.items() if key not in ("mono", "wall")}
             )

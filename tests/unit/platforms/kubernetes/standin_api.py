@@ -14,8 +14,8 @@ from chaos.platforms.kubernetes import platform
 from chaos.platforms.kubernetes.client.api import Api, ApiError
 from chaos.platforms.kubernetes.fault_message import STATISTICS, STATISTICS_KEY, STATISTICS_NAMESPACE
 from chaos.platforms.kubernetes.names import PUBLIC_FAULT_KEY, PUBLIC_FAULT_LABEL
-from chaos.platforms.kubernetes.own import RunClient
 from chaos.platforms.kubernetes.resources import CONFIGMAP, NODE
+from chaos.platforms.kubernetes.run_client import RunClient
 
 SETTINGS = {"namespace": "train", "image": "none", "nodes": ["worker-1", "worker-2"]}
 PLACE = {"kubeconfig": None, "settings": SETTINGS, "host": "worker-1"}

@@ -11,7 +11,7 @@ import pytest
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.client.api import Api, ApiError
 from chaos.platforms.kubernetes.node_hold import UnreadableHold
-from chaos.platforms.kubernetes.own import NotOurs, RunClient
+from chaos.platforms.kubernetes.run_client import NotOurs, RunClient
 
 CORDON = {"spec": {"unschedulable": True}}
 

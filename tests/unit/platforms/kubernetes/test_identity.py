@@ -14,7 +14,7 @@ from chaos.history.ledger import UndoStep
 from chaos.platforms.kubernetes import platform
 from chaos.platforms.kubernetes.client.api import Api, ApiError
 from chaos.platforms.kubernetes.identity import identity_of, refuse_another
-from chaos.platforms.kubernetes.own import NotOurs
+from chaos.platforms.kubernetes.run_client import NotOurs
 
 
 class Cluster:

@@ -19,9 +19,9 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
 from chaos.history.event import Event
 from chaos.history.reader import read_history
-from chaos.platforms.kubernetes.own import RunClient
 from chaos.platforms.kubernetes.pods import Pods
 from chaos.platforms.kubernetes.resources import EVENT, POD
+from chaos.platforms.kubernetes.run_client import RunClient
 from tests.unit.platforms.kubernetes.playback import Line, playing
 from tests.unit.platforms.kubernetes.test_recorded_api import LIFE, LISTED, api_of
 

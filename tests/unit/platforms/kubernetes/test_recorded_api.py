@@ -10,8 +10,8 @@ import pytest
 from chaos.platforms.kubernetes.client.api import Api, ApiError
 from chaos.platforms.kubernetes.client.watching import Change, Gap, watch
 from chaos.platforms.kubernetes.facts import FaultConfigMapFacts, PodFacts, PodGroupFacts
-from chaos.platforms.kubernetes.own import NotOurs, RunClient
 from chaos.platforms.kubernetes.resources import POD
+from chaos.platforms.kubernetes.run_client import NotOurs, RunClient
 from tests.unit.platforms.kubernetes.playback import Playback, playing, recording
 
 pytestmark = pytest.mark.processes

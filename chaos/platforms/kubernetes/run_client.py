@@ -99,17 +99,19 @@ class RunClient:
         marked = {**manifest, "metadata": {**metadata, "namespace": self.namespace, "labels": labels}}
         return self._ours(resource, self.api.request("post", resource.path(self.namespace), marked))
 
-    def replace_data(self, found: RunObject, data: Mapping[str, str]) -> RunObject:
+    def replace_data(self, run_object: RunObject, data: Mapping[str, str]) -> RunObject:
         """Give a ConfigMap of the run other data."""
-        body = {"metadata": {"uid": found.uid}, "data": dict(data)}
-        return self._ours(found.resource, self.api.request("patch", self._path(found), body, content_type=MERGE))
+        body = {"metadata": {"uid": run_object.uid}, "data": dict(data)}
+        return self._ours(
+            run_object.resource, self.api.request("patch", self._path(run_object), body, content_type=MERGE)
+        )
 
-    def delete(self, found: RunObject, *, grace_seconds: int | None = None) -> bool:
+    def delete(self, run_object: RunObject, *, grace_seconds: int | None = None) -> bool:
         """Delete exactly this object, not a later object of its name; False when it has gone already."""
-        body: Manifest = {"preconditions": {"uid": found.uid}, "propagationPolicy": "Background"}
+        body: Manifest = {"preconditions": {"uid": run_object.uid}, "propagationPolicy": "Background"}
         if grace_seconds is not None:
             body["gracePeriodSeconds"] = grace_seconds
-        return self._gone_is_fine("delete", self._path(found), body)
+        return self._gone_is_fine("delete", self._path(run_object), body)
 
     def evict(self, pod: RunObject) -> bool:
         """Evict exactly this pod, as a drain does; False when it has gone already. Disruption budgets may refuse it."""
@@ -136,18 +138,20 @@ class RunClient:
             raise NotOurs(f"pod {pod.name} is another one than the one that was meant")
         return self.api.attach(self.namespace, pod.name, names.CONTAINER, argv)
 
-    def delete_all(self, workload: str, spared: Callable[[RunObject], bool] = lambda found: False) -> tuple[str, ...]:
+    def delete_all(
+        self, workload: str, spared: Callable[[RunObject], bool] = lambda run_object: False
+    ) -> tuple[str, ...]:
         """Delete everything in the namespace with the run's label, except ``spared``; return the deleted, in words.
 
         ``workload`` is the kind of its job. The run may have no right to see other kinds of jobs.
         """
         deleted = []
         for resource in (WORKLOADS[workload], POD, CONFIGMAP):
-            for found in self.list(resource):
-                if found.object["metadata"].get("deletionTimestamp") is not None or spared(found):
+            for run_object in self.list(resource):
+                if run_object.object["metadata"].get("deletionTimestamp") is not None or spared(run_object):
                     continue
-                if self.delete(found):
-                    deleted.append(f"{resource.kind} {found.name}")
+                if self.delete(run_object):
+                    deleted.append(f"{resource.kind} {run_object.name}")
         return tuple(deleted)
 
     # Nodes of the cluster.
@@ -249,14 +253,14 @@ class RunClient:
             raise NotOurs(f"{resource.kind} {name} has no identity (uid)")
         return RunObject(resource, name, uid, manifest)
 
-    def _check(self, found: RunObject, resource: Resource) -> None:
-        if found.resource != resource:
-            raise NotOurs(f"{found.resource.kind} {found.name} is no {resource.kind}")
-        self._ours(found.resource, found.object)
+    def _check(self, run_object: RunObject, resource: Resource) -> None:
+        if run_object.resource != resource:
+            raise NotOurs(f"{run_object.resource.kind} {run_object.name} is no {resource.kind}")
+        self._ours(run_object.resource, run_object.object)
 
-    def _path(self, found: RunObject) -> str:
-        self._ours(found.resource, found.object)
-        return found.resource.path(self.namespace, found.name)
+    def _path(self, run_object: RunObject) -> str:
+        self._ours(run_object.resource, run_object.object)
+        return run_object.resource.path(self.namespace, run_object.name)
 
     def _check_node(self, name: str) -> None:
         if name not in self._nodes:
