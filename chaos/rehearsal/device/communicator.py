@@ -264,7 +264,7 @@ class Communicator:
         def left() -> float | None:
             """Return seconds to wait at most; None where the wait is over."""
             if self._links.aborted:
-                raise CommunicationAborted("the collective was told to stop")
+                raise CommunicationAborted("the collective was stopped by order")
             if (waiting := waits()) is None:
                 return None
             left = deadline - time.monotonic()

@@ -111,7 +111,7 @@ class Meeting:
     def _check_join(self, deadline: float, missing: Collection[int]) -> Collection[int]:
         """Raise where joining is over; until then return no rank as given up."""
         if self.links.aborted:
-            raise CommunicationAborted("joining was told to stop")
+            raise CommunicationAborted("the join was stopped by order")
         if time.monotonic() > deadline:
             if self.presence is not None and self.rank != self.ranks[0]:
                 missing = [rank for rank in self.links.peers if not self.presence.has_come(rank)] or missing

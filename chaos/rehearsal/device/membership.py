@@ -41,12 +41,12 @@ class Membership:
         if joiner is not None and waited is not None:
             joiner.join()
             if waited.aborted and not self._is_in(waited):
-                raise CommunicationAborted("joining was told to stop")
+                raise CommunicationAborted("the join was stopped by order")
         with self._lock:
             if self._current is not None and self._joined:
                 return self._current
             if self._stop_ordered:
-                raise CommunicationAborted("the rank was told to stop before it joined")
+                raise CommunicationAborted("the rank was stopped by order before it joined")
             communicator = self._current = self._make(self._generations.place())
         self._enter(communicator)
         return communicator

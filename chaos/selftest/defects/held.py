@@ -40,19 +40,19 @@ DEFECTS = (
     ),
     _defect(
         "load-not-looked-at",
-        "Nobody looked whether the process that held memory was still there at the end.",
+        "The harness did not check at the end whether the process that held memory was still there.",
         recorded(lambda records: records.drop(records.all("fault.ending", fault="memory"))),
         "no check was made whether rank 0 was still under the fault when the launch ended",
     ),
     _defect(
         "stopped-rank-goes-on",
-        "The rank that was stopped begins its step a moment later.",
+        "The stopped rank begins its step a moment later.",
         recorded(_goes_on),
         "rank 1 went on after the landing: step.begin",
     ),
     _defect(
         "stopped-rank-let-go",
-        "Somebody else had let the stopped rank go on before the harness did.",
+        "Another program had continued the stopped rank before the harness did.",
         recorded(lambda records: _at_end(records, "stop").update(signal=None)),
         "nothing shows that rank 1 was under the fault up to its end",
     ),

@@ -92,7 +92,7 @@ def _another_boot_ended(records: Records) -> None:
 DEFECTS = (
     _defect(
         "reboot-not-ordered",
-        "The host booted again, and nobody of this run had ordered it.",
+        "The host booted again without an order of this run.",
         recorded(lambda records: records.drop(records.all("host.reboot"))),
         _NOT_ORDERED,
     ),
@@ -110,19 +110,19 @@ DEFECTS = (
     ),
     _defect(
         "reboot-without-another-boot",
-        "The host that is said to have booted again is in the boot that it was in.",
+        "The record says that the host booted again, and the host is in the same boot as before.",
         _booted("after", "before"),
         _NOT_REBOOTED,
     ),
     _defect(
         "reboot-never-seen-again",
-        "In which boot the host came back nobody has seen.",
+        "The boot in which the host came back is not recorded.",
         _booted("after", "nothing"),
         _NOT_REBOOTED,
     ),
     _defect(
         "reboot-from-an-unknown-boot",
-        "In which boot the host was nobody had seen.",
+        "The boot in which the host was before is not recorded.",
         _booted("before", "nothing"),
         _NOT_REBOOTED,
     ),
@@ -135,7 +135,7 @@ DEFECTS = (
     ),
     _defect(
         "reboot-of-another-boot",
-        "The boot that ended is not the one that the ranks of the host were in.",
+        "The boot that ended is not the boot of the host's ranks.",
         recorded(_another_boot_ended),
         "nothing shows that rank 2 was in the boot 00000000-0000-4000-8000-000000000000",
     ),
@@ -152,7 +152,7 @@ DEFECTS = (
     ),
     _defect(
         "host-nothing-fetched",
-        "Nothing of the other host could be brought here in the end, and nobody says why.",
+        "No file of the other host could be brought here in the end, and no reason is recorded.",
         _told_of_host("host.unfetched", OTHER, files={}),
         _FETCHED,
         "all (no reason is recorded)",
@@ -168,7 +168,7 @@ DEFECTS = (
     ),
     _defect(
         "host-clock-not-measured",
-        "How far the clock of the host that was rebooted is ahead was never measured.",
+        "The offset of the rebooted host's clock was never measured.",
         recorded(_unmeasured),
         _CLOCKS,
         "monotonic clocks that cannot be compared",
@@ -183,7 +183,7 @@ DEFECTS = (
     ),
     _defect(
         "half-a-line-on-the-host-that-went-on",
-        "The last line of a rank on the other host is torn, as if that had been rebooted.",
+        "The last line of a rank on the other host is torn, as after a reboot of that host.",
         rewritten("history/train-rank_0-*.jsonl", _half_a_line),
         "every line of the history is complete and in order",
         "the last line is torn",
@@ -191,7 +191,7 @@ DEFECTS = (
     ),
     _defect(
         "host-whose-launcher-has-no-end",
-        "How the launcher of the other host ended is not recorded; that of the rebooted one ended with 0.",
+        "The end of the other host's launcher is not recorded; the rebooted host's launcher ended with 0.",
         recorded(lambda records: records.drop(records.all("launcher.exit", attempt="resume", node=OTHER))),
         "no exit status of the launcher of node 0 was recorded",
         check="hygiene",

@@ -116,7 +116,7 @@ def _exit_of_another_process(records: Records) -> None:
 DEFECTS = (
     _defect(
         "fault-missed",
-        "The process was gone before it could be killed, and the job ended for another reason.",
+        "The process had ended before it could be killed, and the job ended for another reason.",
         recorded(_missed),
         "the fault missed: the process was gone",
     ),
@@ -129,7 +129,7 @@ DEFECTS = (
     ),
     _defect(
         "fault-in-wrong-rank",
-        "Rank 3 was killed in the place of rank 2.",
+        "Rank 3 was killed instead of rank 2.",
         _in_rank(3),
         "it landed on rank 3: the planned fault was not injected",
     ),
@@ -177,13 +177,13 @@ DEFECTS = (
     ),
     _defect(
         "landing-of-another-launch",
-        "The landing of the fault is recorded of the launch that followed.",
+        "The landing of the fault is recorded in the next launch.",
         recorded(lambda records: records.first("fault.landed").update(attempt="resume")),
         "the landing is of attempt resume",
     ),
     _defect(
         "exit-of-another-process",
-        "The exit status is that of a later process, which was given the PID of the killed one.",
+        "The exit status belongs to a later process with the PID of the killed process.",
         recorded(_exit_of_another_process),
         "is not that of the process that was hit: its start time differs",
         base="exit",
@@ -205,26 +205,26 @@ DEFECTS = (
     ),
     _defect(
         "fault-with-another-error",
-        "The communication error was one that HCCL's own retry can cure.",
+        "The communication error has a code that HCCL's own retry can cure.",
         recorded(lambda records: records.first("fault.raised").update(text="HCCL error, error_code=507018.")),
         "rank 1",
         base="hcce",
     ),
     _defect(
         "launcher-hit",
-        "The launcher was killed in the place of the rank.",
+        "The launcher was killed instead of the rank.",
         recorded(_launcher_hit),
         "was the launcher and not rank 2",
     ),
     _defect(
         "pid-used-again",
-        "The process that was killed had the number of the rank, and another start time.",
+        "The killed process had the number of the rank, and another start time.",
         recorded(_another_pid),
         "is not proven to be the one identified as rank 2: its start time differs",
     ),
     _defect(
         "killed-rank-ends-by-itself",
-        "The rank that was killed ended with an exit code.",
+        "The killed rank ended with an exit code.",
         recorded(lambda records: records.last("rank.exit", attempt="train", rank=2).update(signal=None, code=1)),
         "rank 2 exit code 1, not killed by SIGKILL",
     ),
@@ -236,7 +236,7 @@ DEFECTS = (
     ),
     _defect(
         "killed-rank-goes-on",
-        "The rank that was killed begins another step.",
+        "The killed rank begins another step.",
         recorded(_lives_on),
         "rank 2 went on after the barrier: step.begin",
     ),

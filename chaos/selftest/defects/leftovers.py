@@ -30,7 +30,7 @@ def _nobody_renamed(records: Records) -> None:
 DEFECTS = (
     Defect(
         name="dump-left",
-        what="A process has left a memory dump in the job's directory, and no fault has ended one so.",
+        what="A process has left a memory dump in the job's directory, and no fault ended a process with a dump.",
         layer="files",
         base="ttp",
         check="hygiene",
@@ -48,7 +48,7 @@ DEFECTS = (
     ),
     Defect(
         name="partial-file-left",
-        what="Half a file is left under a name that says so.",
+        what="Half a file is left under the name of an unfinished file.",
         layer="files",
         base="ttp",
         check="hygiene",
@@ -57,7 +57,7 @@ DEFECTS = (
     ),
     Defect(
         name="renamed-by-a-line-alone",
-        what="The SDK's log tells of the rename, and no rank has recorded that it was called to do so.",
+        what="The SDK's log mentions the rename, and no rank has recorded the call for it.",
         layer="files",
         base="ttp",
         check="mechanism",

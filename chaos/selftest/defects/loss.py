@@ -86,7 +86,7 @@ DEFECTS = (
     ),
     _defect(
         "loss-right-on-rank-0-only",
-        "The losses are those of the fault-free run on rank 0 and on no other.",
+        "The losses equal the fault-free run's on rank 0 only.",
         _drifting(1, 2, 3),
         "first at rank 1, step 8",
     ),
@@ -98,7 +98,7 @@ DEFECTS = (
     ),
     _defect(
         "loss-not-finite",
-        "The loss of rank 2 is no number in step 9.",
+        "The loss of rank 2 is NaN in step 9.",
         recorded(lambda records: records.digest(2, 9, "resume").update(loss="nan")),
         "rank 2 has loss nan at step 9 of attempt resume",
     ),
@@ -130,7 +130,7 @@ DEFECTS = (
     ),
     _defect(
         "last-weights-differ",
-        "One weight of rank 0 is another one after the last step.",
+        "One weight of rank 0 has another value after the last step.",
         _digest_of(LAST, 0, "layer5.weight.param"),
         "first at rank 0, step 10: 1 differ: layer5.weight.param",
     ),
@@ -165,14 +165,14 @@ DEFECTS = (
     ),
     _defect(
         "loss-differs-after-restart",
-        "After the restart of all ranks the loss of rank 1 is another one.",
+        "After the restart of all ranks rank 1 has another loss.",
         recorded(lambda records: records.digest(1, 9).update(loss=(0.5).hex())),
         "first at rank 1, step 9",
         base="rsc",
     ),
     Defect(
         "losses-of-one-replica-recorded-nowhere",
-        "What losses rank 1 had after the repair is recorded neither here nor of the fault-free run.",
+        "Rank 1's losses after the repair are recorded neither here nor in the fault-free run.",
         "files",
         "uce",
         "loss",

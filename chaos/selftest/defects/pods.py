@@ -93,7 +93,7 @@ def _went_before(records: Records) -> None:
 DEFECTS = (
     _defect(
         "pod-replaced-in-repair",
-        "The error was repaired online, and the cluster had replaced a pod all the same.",
+        "The error was repaired online, and yet the cluster replaced a pod.",
         recorded(_replaced),
         _KEEPS,
         "the pod of node 0 was replaced",
@@ -115,14 +115,14 @@ DEFECTS = (
     ),
     _defect(
         "pod-being-deleted-in-repair",
-        "Somebody deletes a pod while the error is repaired.",
+        "Another program deletes a pod while the error is repaired.",
         _in_repair(deleting=True),
         _KEEPS,
         "the pod of node 0 ended",
     ),
     _defect(
         "pods-followed-no-more",
-        "The pods were followed no more from some moment on.",
+        "The harness lost sight of the pods at some moment.",
         recorded(_unfollowed),
         _KEEPS,
         "the pods were no longer followed: the API server refuses the watch",
@@ -138,7 +138,7 @@ DEFECTS = (
     ),
     _defect(
         "pod-of-a-node-not-told",
-        "Which pod a node was is not in the record.",
+        "The record does not show which pod was which node.",
         recorded(lambda records: records.drop(records.all("pod.state", node=KEPT))),
         _KEEPS,
         "the history does not show which pod was node 0",
@@ -146,7 +146,7 @@ DEFECTS = (
     ),
     _defect(
         "record-of-the-cluster-missing",
-        "Nobody has recorded what the cluster did.",
+        "No act of the cluster is recorded.",
         removed("history/kubernetes.jsonl"),
         _KEEPS,
         "the history does not show which pod was node 0",
@@ -154,7 +154,7 @@ DEFECTS = (
     ),
     _defect(
         "nothing-told-of-pods",
-        "Neither the pods of the ranks nor what the cluster did is in the record.",
+        "Neither the ranks' pods nor the cluster's acts are recorded.",
         chain(
             removed("history/kubernetes.jsonl"),
             recorded(lambda records: records.drop(records.all("ranks.placed"))),
@@ -165,7 +165,7 @@ DEFECTS = (
     ),
     _defect(
         "deleted-pod-not-named",
-        "Which pod was deleted is not in the evidence.",
+        "The evidence does not name the deleted pod.",
         _without("pod"),
         'the evidence for rank 2 lacks the field "pod"',
         check="injection",
@@ -173,7 +173,7 @@ DEFECTS = (
     ),
     _defect(
         "end-of-pod-told-by-nobody",
-        "Nobody says how the deleted pod went.",
+        "The end of the deleted pod is not recorded.",
         _without("told_by"),
         'the evidence for rank 2 lacks the field "told_by"',
         check="injection",
@@ -181,7 +181,7 @@ DEFECTS = (
     ),
     _defect(
         "pod-deleted-by-another-hand",
-        "Nothing says that this run has deleted the pod.",
+        "Nothing shows that this run deleted the pod.",
         _without("by"),
         'the evidence for rank 2 lacks the field "by"',
         check="injection",
@@ -189,7 +189,7 @@ DEFECTS = (
     ),
     _defect(
         "pod-of-the-other-node-deleted",
-        "The pod that was deleted is that of the other node.",
+        "The deleted pod is the other node's.",
         recorded(_of_the_other_node),
         "rank 2 was in pod",
         "and the evidence is of pod",
@@ -198,7 +198,7 @@ DEFECTS = (
     ),
     _defect(
         "deleted-pod-never-went",
-        "By the cluster's own record the pod that was deleted runs on.",
+        "By the cluster's own record the deleted pod still runs.",
         recorded(_never_went),
         "the cluster's record does not show that the pod of rank 2 went",
         check="injection",

@@ -28,14 +28,14 @@ DEFECTS = (
     ),
     _defect(
         "port-of-the-job-and-of-others",
-        "Others listen on one port of the run, a process of the job on the next.",
+        "Other programs listen on one port of the run, and a process of the job on the next.",
         "arf",
         _listening({"port": PORT, "listeners": []}, PORT + 1),
         "ports still open: 20004",
     ),
     _defect(
         "port-of-an-unknown-process",
-        "Somebody listens on a port of the run, and whether it is the job nobody can say.",
+        "A process listens on a port of the run, and nothing shows whether it belongs to the job.",
         "ttp",
         _listening({"port": PORT, "listeners": [{"pid": 77, "cmdline": ["python", "train.py"]}]}),
         "port 20003 is in use by processes of no known run: 77 (python train.py)",
@@ -43,7 +43,7 @@ DEFECTS = (
     ),
     _defect(
         "port-of-a-hidden-process",
-        "Somebody listens on a port of the run, and cannot be seen.",
+        "A process that cannot be seen listens on a port of the run.",
         "rsc",
         _listening({"port": PORT, "listeners": []}),
         "port 20003 is in use",
@@ -52,7 +52,7 @@ DEFECTS = (
     ),
     _defect(
         "ports-not-looked-at",
-        "Nobody asked whether anybody listens on the ports of the run.",
+        "The harness did not look for listeners on the ports of the run.",
         "tsp",
         recorded(lambda records: records.last("hygiene").pop("ports")),
         "it was not looked for ports",

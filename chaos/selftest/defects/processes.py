@@ -165,7 +165,7 @@ DEFECTS = (
     ),
     _defect(
         "replaced-process-ends-well",
-        "The process that was replaced ended with exit code 0: nothing had failed.",
+        "The replaced process ended with exit code 0, so nothing had failed.",
         recorded(lambda records: records.first("rank.exit", rank=0).update(signal=None, code=0)),
         "its process",
         "which was replaced, exit code 0",
@@ -242,14 +242,14 @@ DEFECTS = (
     ),
     _defect(
         "nobody-looked-around",
-        "Nobody looked for what is left.",
+        "The harness did not look for leftovers.",
         recorded(lambda records: records.drop(records.all("hygiene"))),
         "no check was made: the history has no hygiene event",
         verdict="unknown",
     ),
     _defect(
         "looked-around-too-early",
-        "What is left was looked for before the job was started again, and not afterwards.",
+        "The harness looked for leftovers before the job was started again, and not afterwards.",
         _before("hygiene", "attempt.start", "resume"),
         "no check was made after attempt resume had started",
         verdict="unknown",

@@ -43,7 +43,7 @@ DEFECTS = (
     ),
     Defect(
         name="arf-not-connected-again",
-        what="The new process is in the training, and not known to the SDK.",
+        what="The new process trains, and the SDK does not know it.",
         layer="files",
         base="arf",
         check="mechanism",
@@ -61,7 +61,7 @@ DEFECTS = (
     ),
     Defect(
         name="updates-not-reported-after-resume",
-        what="Rank 1 of the job started again tells the SDK of no update.",
+        what="Rank 1 of the resumed job reports no update to the SDK.",
         layer="files",
         base="ttp",
         check="mechanism",
@@ -70,7 +70,7 @@ DEFECTS = (
     ),
     Defect(
         name="updates-not-reported-after-repair",
-        what="After the repair rank 1 tells the SDK of no update: the next save would be of a step long past.",
+        what="After the repair rank 1 reports no update to the SDK: the next save would be of a step long past.",
         layer="job",
         base="live-plain-uce",
         check="mechanism",

@@ -257,7 +257,7 @@ DEFECTS = (
     ),
     _defect(
         "baseline-without-one-step",
-        "What rank 1 of the fault-free run had after step 9 was never recorded.",
+        "Rank 1's state after step 9 of the fault-free run was never recorded.",
         recorded(lambda records: records.drop([records.digest(1, 9)]), baseline=True),
         "rank 1 of the baseline has recorded nothing of step 9, and others have",
         check="loss",
@@ -271,7 +271,7 @@ DEFECTS = (
     ),
     _defect(
         "baseline-exit-not-recorded",
-        "How rank 3 of the fault-free run ended is not recorded.",
+        "The end of rank 3 in the fault-free run is not recorded.",
         recorded(lambda records: records.drop(records.all("rank.exit", rank=3)), baseline=True),
         "how rank 3 of the baseline ended is not recorded",
         check="loss",

@@ -210,13 +210,13 @@ DEFECTS = (
     ),
     _defect(
         "load-broken-off",
-        "Rank 2 begins to load and trains without having ended that.",
+        "Rank 2 begins to load, and trains before the load has ended.",
         recorded(lambda records: records.drop(records.all("load.end", attempt="resume", rank=2))),
         "a load of rank 2 did not",
     ),
     _defect(
         "periodic-checkpoint-chosen",
-        "Rank 3 goes on from the periodic checkpoint of step 4 in the place of the end-of-life one.",
+        "Rank 3 goes on from the periodic checkpoint of step 4 instead of the end-of-life checkpoint.",
         recorded(_loads_periodic),
         "rank 3 loaded job/checkpoints/rank_3/sliced-1_4.ckpt",
         "not an end-of-life checkpoint",
@@ -242,7 +242,7 @@ DEFECTS = (
     ),
     _defect(
         "state-of-older-step",
-        "Rank 3 goes on with what it held itself after step 4.",
+        "Rank 3 goes on with its own state of step 4.",
         _state_of(3, 4),
         "parameters of rank 3 are not the file's: global_step",
     ),
@@ -276,7 +276,7 @@ DEFECTS = (
     ),
     _defect(
         "periodic-checkpoint-bit-flipped-but-loads",
-        "One bit of the file that rank 1 goes on from is another one; it loads.",
+        "One bit is flipped in the file from which rank 1 goes on; the file loads.",
         stored("rank_1/sliced-1_6.ckpt", lambda file: file.flip_bit("layer2.weight.param", 4_003)),
         "1 of",
         "parameters of rank 1 are not the file's: layer2.weight.param",
@@ -310,7 +310,7 @@ DEFECTS = (
     ),
     Defect(
         "moments-not-recorded-on-resume",
-        "With which moments rank 3 goes on is not recorded.",
+        "The moments with which rank 3 goes on are not recorded.",
         "files",
         "ttp",
         "resume",

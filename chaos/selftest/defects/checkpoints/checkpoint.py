@@ -80,7 +80,7 @@ DEFECTS = (
     ),
     _defect(
         "checkpoint-file-of-step-before",
-        "The file of rank 0 is named as that of step 5.",
+        "The file of rank 0 is named as the file of step 5.",
         moved(f"{DIRECTORY}/rank_0/*.ckpt", f"{DIRECTORY}/rank_0/ttp_rank_0-1_5.ckpt"),
         "rank 0's file is named 1_5",
     ),
@@ -119,14 +119,14 @@ DEFECTS = (
     ),
     _defect(
         "tmp-never-renamed",
-        "The directory of the checkpoint is still a temporary one.",
+        "The directory of the checkpoint still has its temporary name.",
         moved(DIRECTORY, f"{DIRECTORY}_tmp"),
         "temporary directories are renamed",
         "ttp_saved_checkpoints-step_6_tmp is left",
     ),
     _defect(
         "tmp-left-beside",
-        "The directory was copied to its final name, and the temporary one is left.",
+        "The directory was copied to its final name, and the temporary directory is left.",
         copied(DIRECTORY, f"{DIRECTORY}_tmp"),
         "ttp_saved_checkpoints-step_6_tmp is left",
     ),
@@ -152,14 +152,14 @@ DEFECTS = (
     ),
     _defect(
         "checkpoint-bit-flipped-but-loads",
-        "One bit of one weight of rank 0 is another one in the file, which loads.",
+        "One bit of a weight of rank 0 is flipped in the file, which still loads.",
         stored(RANK_0, lambda file: file.flip_bit("layer3.weight.param", 70_001)),
         "1 of",
         "parameters of rank 0 differ: layer3.weight.param",
     ),
     _defect(
         "checkpoint-weight-not-finite",
-        "One weight of rank 1 is no number.",
+        "One weight of rank 1 is NaN.",
         stored(RANK_1, lambda file: file.set_float("layer3.weight.param", 5, float("nan"))),
         "not finite in rank 1's file: layer3.weight.param",
     ),

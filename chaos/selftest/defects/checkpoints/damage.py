@@ -58,7 +58,7 @@ DEFECTS = (
     ),
     Defect(
         name="another-step-damaged",
-        what="The fault has hit the file of an older step, which nobody goes on from.",
+        what="The fault has hit the file of an older step, from which no rank goes on.",
         layer="files",
         base=BASE,
         check="injection",
@@ -68,7 +68,7 @@ DEFECTS = (
     ),
     Defect(
         name="file-of-nobody-damaged",
-        what="The file that was hit is none that its rank has saved.",
+        what="The fault has hit a file that its rank has not saved.",
         layer="files",
         base=BASE,
         check="injection",

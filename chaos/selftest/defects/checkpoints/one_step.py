@@ -39,13 +39,13 @@ _OF_THE_SAVE = "and by its record the rank has saved step 10"
 DEFECTS = (
     _defect(
         "periodic-checkpoint-of-an-older-step",
-        "The newest checkpoint of rank 1 says step 10, and all its values and its count of updates are of step 6.",
+        "The newest checkpoint of rank 1 says step 10. Its values and its count of updates are of step 6.",
         _older_content,
         f"rank 1's file holds step_num 10, global_step 6, {_OF_THE_SAVE}",
     ),
     _defect(
         "periodic-values-of-an-older-step",
-        "The newest checkpoint of rank 1 says step 10 wherever it says one, and its values are of step 6.",
+        "Every number in the newest checkpoint of rank 1 says step 10, and its values are of step 6.",
         lambda file: _older_content(file, besides=("global_step",)),
         "parameters in rank 1's file of step 10 differ: ",
         "is rank 1's of step 6",

@@ -51,7 +51,7 @@ DEFECTS = (
     ),
     _defect(
         "moments-stale",
-        "The optimizer's moments of rank 0 are those of step 4.",
+        "The optimizer's moments of rank 0 are of step 4.",
         _with_older_moments,
         "parameters of rank 0 differ: moments.layer1.weight.param",
     ),
@@ -77,7 +77,7 @@ DEFECTS = (
     ),
     _defect(
         "learning-rate-of-another-schedule",
-        "The schedule of the learning rate in the checkpoint of rank 0 is another one.",
+        "The checkpoint of rank 0 holds another schedule of the learning rate.",
         stored(RANK_0, _with_another_schedule),
         "parameters of rank 0 differ: learning_rate",
     ),

@@ -7,7 +7,7 @@ from chaos.selftest.defect import Defect
 DEFECTS = (
     Defect(
         name="saved-under-step-before",
-        what="The controller has the state of the common step saved under the step before it.",
+        what="The ranks save the state of the common step under the number of the step before.",
         layer="SDK",
         base="live-ttp",
         check="checkpoint",
@@ -16,7 +16,7 @@ DEFECTS = (
     ),
     Defect(
         name="saved-under-step-after",
-        what="The controller has the state of the common step saved under the step after it.",
+        what="The ranks save the state of the common step under the number of the step after.",
         layer="SDK",
         base="live-ttp",
         check="checkpoint",
@@ -25,7 +25,7 @@ DEFECTS = (
     ),
     Defect(
         name="group-not-asked-to-save",
-        what="The controller asks all replica groups but the last one to save.",
+        what="The controller asks all replica groups except the last to save.",
         layer="SDK",
         base="live-ttp-groups",
         check="checkpoint",
@@ -34,7 +34,7 @@ DEFECTS = (
     ),
     Defect(
         name="whole-group-saves",
-        what="The controller has every good rank save, not one of each group.",
+        what="The controller asks every good rank to save, instead of one rank of each group.",
         layer="SDK",
         base="live-ttp-groups",
         check="checkpoint",
@@ -43,7 +43,7 @@ DEFECTS = (
     ),
     Defect(
         name="broken-rank-saves",
-        what="The controller has the rank save that has lost its memory.",
+        what="The controller asks the rank that has lost its memory to save.",
         layer="SDK",
         base="live-uce-dump",
         check="checkpoint",
@@ -79,7 +79,7 @@ DEFECTS = (
     ),
     Defect(
         name="state-of-step-before-saved",
-        what="The weights are saved as they were before the last update, under the number of the step after it.",
+        what="The weights from before the last update are saved under the number of the step after it.",
         layer="device layer",
         base="live-ttp",
         check="checkpoint",

@@ -17,7 +17,7 @@ DEFECTS = (
     ),
     Defect(
         name="error-one-step-late",
-        what="The rank says that it is at the barrier when it is at that of the next step.",
+        what="The rank reports the barrier when it is already at the barrier of the next step.",
         layer="device layer",
         base="live-uce",
         check="injection",
@@ -56,7 +56,7 @@ DEFECTS = (
     ),
     Defect(
         name="spike-too-small",
-        what="The gradients are scaled by half of what makes the norm that was asked for.",
+        what="The gradients are scaled by half of the factor that the requested norm needs.",
         layer="device layer",
         base="live-tre",
         check="injection",

@@ -26,7 +26,7 @@ DEFECTS = (
     ),
     Defect(
         name="step-lost-in-pause",
-        what="The optimizer's step counter is one ahead after the pause, so that the last step is left out.",
+        what="The optimizer's step counter is one step ahead after the pause, so the last step is left out.",
         layer="SDK",
         base="live-tsp",
         check="resume",

@@ -79,7 +79,7 @@ DEFECTS = (
     ),
     Defect(
         name="step-left-out-after-repair",
-        what="After the repair the ranks go on with the data of the step after the next one.",
+        what="After the repair the ranks go on with the data of a step too late.",
         layer="SDK",
         base="live-uce",
         check="resume",
@@ -88,7 +88,7 @@ DEFECTS = (
     ),
     Defect(
         name="step-repeated-after-repair",
-        what="After the repair the ranks go on with the data of the step before the next one.",
+        what="After the repair the ranks go on with the data of a step too early.",
         layer="SDK",
         base="live-uce",
         check="resume",
@@ -151,7 +151,7 @@ DEFECTS = (
     ),
     Defect(
         name="second-error-not-repaired",
-        what="The controller has repaired the job once, and watches nobody any more.",
+        what="The controller has repaired the job once, and no longer watches any rank.",
         layer="SDK",
         base="live-plain-uce-twice",
         check="run",
@@ -160,7 +160,7 @@ DEFECTS = (
     ),
     Defect(
         name="second-repair-at-step-of-first",
-        what="The controller repairs a second error at the step of the first one.",
+        what="The controller repairs a second error at the step of the first error.",
         layer="SDK",
         base="live-plain-uce-twice",
         check="mechanism",

@@ -7,7 +7,7 @@ from chaos.selftest.defect import Defect
 DEFECTS = (
     Defect(
         name="state-of-dead-rank-kept",
-        what="The new process of a lost rank takes what the dead one had kept of an earlier step.",
+        what="The new process of a lost rank takes the state of an earlier step that the dead process had kept.",
         layer="device layer",
         base="live-arf",
         check="resume",
@@ -52,7 +52,7 @@ DEFECTS = (
     ),
     Defect(
         name="restarted-twice",
-        what="The cluster's agent kills all ranks and starts them, and does so once more.",
+        what="The cluster's agent kills and starts all ranks, and then repeats this.",
         layer="SDK",
         base="live-rsc",
         check="mechanism",

@@ -7,7 +7,7 @@ from chaos.selftest.defect import Defect
 DEFECTS = (
     Defect(
         name="rolled-back-too-far",
-        what="The ranks go back to the checkpoint before the newest one.",
+        what="The ranks go back to the checkpoint before the newest.",
         layer="job",
         base="live-tre",
         check="mechanism",
@@ -52,7 +52,7 @@ DEFECTS = (
     ),
     Defect(
         name="rolled-back-twice",
-        what="A second rollback follows the first one, without an abnormal norm.",
+        what="A second rollback follows the first without an abnormal norm.",
         layer="job",
         base="live-tre",
         check="mechanism",
@@ -70,7 +70,7 @@ DEFECTS = (
     ),
     Defect(
         name="next-checkpoint-spoilt",
-        what="The last periodic checkpoint, saved after the rollback, has moments of zero; nobody loads it.",
+        what="The last periodic checkpoint, saved after the rollback, has moments of zero; no rank loads it.",
         layer="job",
         base="live-tre",
         check="checkpoint",

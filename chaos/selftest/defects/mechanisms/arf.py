@@ -92,7 +92,7 @@ DEFECTS = (
     ),
     _defect(
         "arf-acts-twice",
-        "The SDK's log tells of two replacements for one death.",
+        "The SDK's log has two replacements for one death.",
         line_doubled(SDK_LOG, "Start do arf repair"),
         "the SDK replaces lost ranks 1 times",
         "2 times by its log",
@@ -137,7 +137,7 @@ DEFECTS = (
     ),
     _defect(
         "arf-downgraded-to-retry",
-        "The SDK reports the success of another strategy than the planned one.",
+        "The SDK reports the success of a strategy that was not planned.",
         line_changed(
             SDK_LOG, r"'Mindio do repair operation ok', {}, 'recover'", "'Mindio do repair operation ok', {}, 'dump'"
         ),
@@ -145,7 +145,7 @@ DEFECTS = (
     ),
     _defect(
         "arf-state-of-the-dead-process",
-        "The new process goes on with what the dead one held two steps earlier.",
+        "The new process goes on with the state that the dead process held two steps earlier.",
         _joins_with(LOST, 2),
         "rank 2 held another state than that of step 4",
         "of step 2)",

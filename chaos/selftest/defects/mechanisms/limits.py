@@ -58,7 +58,7 @@ def _reads_at_once(records: Records) -> None:
 DEFECTS = (
     _defect(
         "exit-silent-sdk",
-        "The SDK called nobody and wrote nothing: the ranks have ended by other means.",
+        "The SDK called no rank and wrote nothing: the ranks ended by other means.",
         "exit",
         chain(_exit_not_called(*SPARED), removed("logs/train/ttp")),
         "the SDK itself ends the job",
@@ -67,7 +67,7 @@ DEFECTS = (
     ),
     _defect(
         "exit-rank-not-told",
-        "Nobody told rank 2 to exit.",
+        "The SDK did not tell rank 2 to exit.",
         "exit",
         _exit_not_called(2),
         "no record shows that rank 2 was told to exit",
@@ -75,7 +75,7 @@ DEFECTS = (
     ),
     _defect(
         "exit-agent-not-asked",
-        "The SDK asked nobody what to do.",
+        "The SDK did not offer its strategies to the agent.",
         "exit",
         _unsaid("do action report_strategies"),
         "the cluster's agent is asked, and chooses exit",

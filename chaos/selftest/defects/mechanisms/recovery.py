@@ -78,7 +78,7 @@ DEFECTS = (
     ),
     _defect(
         "end-of-the-save-not-told",
-        "Whether rank 0 has saved well when its handler returned is not recorded.",
+        "The result of rank 0's save handler is not recorded.",
         recorded(lambda records: records.last("handler.exit", name="save_ckpt", rank=0).pop("ok")),
         "how handler save_ckpt ended on rank 0 is not recorded",
         base="ttp",

@@ -134,7 +134,7 @@ DEFECTS = (
     ),
     _defect(
         "uce-one-step-too-far",
-        "All ranks went back one step more than they had to.",
+        "All ranks went back one step further than necessary.",
         recorded(_one_step_too_far),
         "after recovery 1 training goes on at step 5",
         "rank 0 went on at step 4: step 4 was trained again",
@@ -171,7 +171,7 @@ DEFECTS = (
     ),
     _defect(
         "uce-strategy-not-asked-for",
-        "The SDK reports the success of another strategy than the planned one.",
+        "The SDK reports the success of a strategy that was not planned.",
         line_changed(
             SDK_LOG, r"'Mindio do repair operation ok', {}, 'retry'", "'Mindio do repair operation ok', {}, 'recover'"
         ),

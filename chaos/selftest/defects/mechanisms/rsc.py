@@ -147,7 +147,7 @@ DEFECTS = (
     ),
     _defect(
         "rsc-reads-not-recorded",
-        "What the ranks read is not recorded.",
+        "The files that the ranks read are not recorded.",
         recorded(_not_read_at_all),
         "no load of rank 0 is recorded after the restart",
         verdict="unknown",

@@ -109,14 +109,14 @@ def _small(records: Records) -> None:
 DEFECTS = (
     _defect(
         "tre-rollback-too-far",
-        "All ranks went back to the checkpoint before the last one.",
+        "All ranks went back to the checkpoint before the last.",
         _goes_back_further,
         "to the checkpoint of step 6",
         "loaded what it had saved after step 3",
     ),
     _defect(
         "tre-rollback-too-far-by-its-steps",
-        "All ranks trained three steps more again than they had to.",
+        "All ranks repeated three steps more than necessary.",
         _goes_back_further,
         "after recovery 1 training goes on at step 7",
         "rank 0 went on at step 4: step 4 was trained again",
@@ -143,7 +143,7 @@ DEFECTS = (
     ),
     _defect(
         "tre-rank-loads-nothing",
-        "Rank 1 went on with what it held.",
+        "Rank 1 went on with the state that it held.",
         recorded(_never_loads),
         "rank 1 loaded no checkpoint",
     ),
@@ -216,7 +216,7 @@ DEFECTS = (
     ),
     Defect(
         "norm-record-twice",
-        "There is a second abnormal_global_norm.json, and nobody knows which one the job goes by.",
+        "There is a second abnormal_global_norm.json, and nothing shows which file the job reads.",
         "files",
         "tre",
         "mechanism",
@@ -226,7 +226,7 @@ DEFECTS = (
     ),
     Defect(
         "norm-not-recorded",
-        "What norm rank 0's gradients had in the abnormal step is not recorded.",
+        "The norm of rank 0's gradients in the abnormal step is not recorded.",
         "files",
         "tre",
         "mechanism",
@@ -236,7 +236,7 @@ DEFECTS = (
     ),
     _defect(
         "tre-asks-the-sdk",
-        "The SDK stopped and cleaned the ranks, although a rollback is none of its business.",
+        "The SDK stopped and cleaned the ranks, although it takes no part in a rollback.",
         recorded(lambda records: call(records, records.first("load.begin", rank=0), "clean")),
         "online repair acted: handler clean on rank 0",
     ),
@@ -249,7 +249,7 @@ DEFECTS = (
     ),
     Defect(
         "fault-without-effect",
-        "The gradients were scaled, and their norm is an ordinary one.",
+        "The gradients were scaled, and their norm is ordinary.",
         "files",
         "tre",
         "injection",
@@ -259,7 +259,7 @@ DEFECTS = (
     ),
     Defect(
         "tre-checkpoint-not-written",
-        "The checkpoint that rank 1 went back to was being written in the background, and nobody knows until when.",
+        "Rank 1 went back to a checkpoint that was written in the background. The end of that save is not recorded.",
         "files",
         "tre",
         "mechanism",
@@ -269,7 +269,7 @@ DEFECTS = (
     ),
     Defect(
         "tre-second-training-not-recorded",
-        "What rank 0 trained in step 7 after the rollback is not recorded.",
+        "Rank 0's training of step 7 after the rollback is not recorded.",
         "files",
         "tre",
         "resume",

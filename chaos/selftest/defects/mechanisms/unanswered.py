@@ -93,7 +93,7 @@ def _never_came(run_dir: Path) -> None:
 DEFECTS = (
     _defect(
         "training-ends-early",
-        "All ranks end with 0 after step 5 of 8, and nothing has struck them.",
+        "All ranks end with 0 after step 5 of 8, without a fault.",
         _without(6, LAST, 0, 1),
         "every rank trains to step 8",
         "rank 0 stopped after step 5",
@@ -107,32 +107,32 @@ DEFECTS = (
     ),
     _defect(
         "steps-left-out",
-        "All ranks leave steps 6 and 7 out under a fault that nothing has to answer.",
+        "All ranks leave steps 6 and 7 out under a fault that needs no mechanism.",
         _without(6, 7, 0, 1),
         "rank 0 skipped step 6 in attempt train (step 8 after step 5)",
     ),
     _defect(
         "steps-trained-again",
-        "All ranks train steps 6 and 7 twice under a fault that nothing has to answer.",
+        "All ranks train steps 6 and 7 twice under a fault that needs no mechanism.",
         recorded(_again),
         "rank 0 trained step 6 twice in attempt train (after step 8)",
     ),
     _defect(
         "other-batches-after-the-changed-one",
-        "Not only the changed batch is another one, but all that come after it.",
+        "The changed batch and all later batches differ.",
         recorded(_other_batches),
         "rank 0 trained another batch at step 5, which the baseline never trained on this rank",
     ),
     _defect(
         "batches-not-recorded",
-        "Nobody knows which batches rank 1 has trained after the changed one.",
+        "Rank 1's batches after the changed batch are not recorded.",
         recorded(_digests_end),
         "no batch of rank 1 at step 5 was recorded",
         verdict="unknown",
     ),
     _defect(
         "gradients-not-recorded",
-        "Of rank 1's gradients nothing is known once the fault was made.",
+        "Rank 1's gradients after the fault are not recorded.",
         recorded(_without_gradients),
         "no gradients of rank 1 were recorded at step 8",
         check="loss",
@@ -140,7 +140,7 @@ DEFECTS = (
     ),
     _defect(
         "states-not-recorded",
-        "Of no rank's weights anything is known once the fault was made.",
+        "No rank's weights after the fault are recorded.",
         recorded(_without_parameters),
         "no digests to compare ranks 0-1 by after step 8 in attempt train",
         check="consistency",
@@ -148,7 +148,7 @@ DEFECTS = (
     ),
     _defect(
         "launcher-fails",
-        "The launcher of a job that nothing has struck ends with 1.",
+        "The launcher of a job without a fault ends with 1.",
         recorded(lambda records: records.first("launcher.exit", attempt="train").update(code=1)),
         "the launcher of attempt train exits with 0",
         "exit code 1",
@@ -156,7 +156,7 @@ DEFECTS = (
     ),
     _defect(
         "job-directory-not-kept",
-        "The job's directory was not brought back, so nobody can see what was saved.",
+        "The job's directory was not brought back, so its saves cannot be checked.",
         removed("job"),
         "the job's directory was not kept",
         check="checkpoint",
@@ -164,14 +164,14 @@ DEFECTS = (
     ),
     _defect(
         "refusal-of-one-rank",
-        "One rank says that there is nothing to go on from, the other ends with 0 and has trained nothing.",
+        "One rank reports that there is no checkpoint; the other ends with 0 and has trained nothing.",
         _exits({"code": 0}),
         "rank 1 ended as if it had trained: exit code 0",
         base="refused",
     ),
     _defect(
         "refusal-with-an-unknown-end",
-        "One rank says that there is nothing to go on from, and how the other ended is not recorded.",
+        "One rank reports that there is no checkpoint; the end of the other is not recorded.",
         recorded(lambda records: records.drop(records.all("rank.exit", attempt="resume", rank=1))),
         "no exit status of rank 1 was recorded",
         base="refused",
@@ -179,7 +179,7 @@ DEFECTS = (
     ),
     _defect(
         "refusal-without-a-rank",
-        "One rank says that there is nothing to go on from, and the other never came.",
+        "One rank reports that there is no checkpoint; the other never started.",
         _never_came,
         "no exit status of rank 1 was recorded",
         base="refused",

@@ -120,7 +120,7 @@ def test_joining_can_be_told_to_stop(group: Group) -> None:
     alone = group.rank(0)
     joining = group.pool.submit(alone.join)
     alone.abort()
-    with pytest.raises(CommunicationAborted, match="joining was told to stop"):
+    with pytest.raises(CommunicationAborted, match="the join was stopped by order"):
         joining.result(SECONDS)
 
 
@@ -167,7 +167,7 @@ def test_a_rank_of_another_run_is_a_stranger_and_the_real_one_still_joins(group:
     wait_for("the refusal", lambda: group.strangers, seconds=SECONDS)
     threading.Event().wait(0.5)
     false.abort()
-    with pytest.raises(CommunicationAborted, match="joining was told to stop"):
+    with pytest.raises(CommunicationAborted, match="the join was stopped by order"):
         pretending.result(SECONDS)
     # Neither has proved itself to the other, and it has asked once only.
     assert group.strangers == ["who listens in the place of rank 0 did not prove it; left"]

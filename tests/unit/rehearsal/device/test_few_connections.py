@@ -106,7 +106,7 @@ def test_nobody_has_joined_before_all_have_and_joining_can_be_told_to_stop(group
     for communicator in ranks:
         communicator.abort()
     for future in joining:
-        with pytest.raises(CommunicationAborted, match="joining was told to stop"):
+        with pytest.raises(CommunicationAborted, match="the join was stopped by order"):
             future.result(SECONDS)
 
 
@@ -164,7 +164,7 @@ def test_a_protected_rank_stays_with_the_dead_that_it_has_never_met_until_it_is_
     wait_for("its end", lambda: ranks[1]._peers[3].disconnected, seconds=SECONDS)
     assert not waiting.done()
     ranks[1].abort()
-    with pytest.raises(CommunicationAborted, match="the collective was told to stop"):
+    with pytest.raises(CommunicationAborted, match="the collective was stopped by order"):
         waiting.result(SECONDS)
 
 
