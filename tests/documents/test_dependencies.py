@@ -27,7 +27,7 @@ def names(requirements: list[str]) -> list[str]:
 
 
 def reasons() -> set[str]:
-    section = (ROOT / "docs" / "architecture.md").read_text().partition("## Packages that it rests on")[2]
+    section = (ROOT / "docs" / "architecture.md").read_text().partition("## Dependencies")[2]
     rows = re.findall(r"^\| ([^|]+) \|", section.partition("\n## ")[0], re.MULTILINE)
     return {name for row in rows for name in row.split(", ")}
 
