@@ -19,7 +19,7 @@ _HEAD = """\
 Made by `python -m chaos.manual` from the checks themselves and the catalogue of `chaos selftest`. Do not edit.
 
 A check looks at plan, history and files of a finished run and says statements with a verdict each; the worst counts.
-What exactly each one wants, and when it is unknown, is in [verdicts.md](verdicts.md). Below each check stand the
+The exact rules of each check, and its unknown cases, are in [verdicts.md](verdicts.md). Below each check stand the
 defects that are put into good recoveries to see that it catches them; `chaos selftest` does it anew. How to write
 another check: [extending.md](extending.md).
 """
@@ -41,7 +41,7 @@ def checks_page() -> str:
 def _section(name: str, doc: str, defects: Iterable[Defect]) -> str:
     lines = [f"## {name}", "", doc, ""]
     if name in registry.PRECONDITIONS:
-        lines += ["While it is unknown no other check blames anybody: their failures become unknown.", ""]
+        lines += ["While it is unknown, failures of all other checks become unknown.", ""]
     if name == "mechanism":
         lines += ["Its rules, one file for each mechanism:", "", *_rules(), ""]
     lines += ["| defect | put into | verdict |", "|---|---|---|"]

@@ -18,7 +18,7 @@ _HEAD = """\
 Made by `python -m chaos.manual` from what the job kinds declare for the shipped scenarios. Do not edit.
 
 Every part that is not genuine is named in every result (`simulated`, with its layer), in the report on the terminal
-and in `run.json`, so a pass is never taken for more than it is. What a layer means:
+and in `run.json`, so a pass is never taken for more than it is. The layers mean:
 
 | layer | what is put in |
 |---|---|

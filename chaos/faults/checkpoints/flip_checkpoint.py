@@ -2,7 +2,7 @@
 
 With ``where: data`` (the default) it is a bit of a weight: the file still loads, and only a checksum can tell. It is
 the highest bit of the mantissa of the largest value, so the difference is felt and the number stays finite. With
-``where: header`` it is a bit of the first byte of the file's format mark, and nobody can read the file.
+``where: header`` it is a bit of the first byte of the file's format mark, and the file cannot be read.
 
 On Ascend: storage, memory or a link on the way to it that changes a bit and does not tell.
 """

@@ -1,6 +1,6 @@
 """``partial-checkpoint``: leaves the newest checkpoint of a rank its whole length, with the second half never written.
 
-The file holds zeros there. Its size, name and times are those of a good one.
+The file holds zeros there. Its size, name and times are as in a good file.
 
 On Ascend: a node that loses power after the file has got its length and before its last blocks are on the disk, or a
 parallel writer that was cut off after it had set the length.

@@ -1,6 +1,6 @@
 """``rename-checkpoint``: gives a rank's newest checkpoint the name of a later step.
 
-On Ascend: files that somebody has copied together, or a job whose names count anew after a recovery. The content is as
+On Ascend: files that a person has copied together, or a job whose names count anew after a recovery. The content is as
 it was saved, so a job that reads the stored step is not misled.
 """
 

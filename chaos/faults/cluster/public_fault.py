@@ -51,10 +51,10 @@ class PublicFaultKind(ClusterCondition):
     rights = RIGHTS
     parameters = MappingProxyType(
         {
-            "code": Parameter("fault code, 9 digits, one that ClusterD knows", text=True, default=DEFAULT_CODE),
+            "code": Parameter("fault code, 9 digits, known to ClusterD", text=True, default=DEFAULT_CODE),
             "type": Parameter("what is at fault", words=("NPU", "Node", "Network", "Storage"), default="NPU"),
             "devices": Parameter("physical numbers of the NPUs", least=0, most=31, several=True),
-            "sender": Parameter("who tells, one that ClusterD knows", text=True, default="fd-online"),
+            "sender": Parameter("the sender, known to ClusterD", text=True, default="fd-online"),
             **LASTS,
         }
     )

@@ -43,7 +43,7 @@ class ConnectionReset(FaultKind):
     parameters = MappingProxyType({"port": RESET_PORT})
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Return no step: a connection that was reset is gone, and nothing keeps anybody from making another."""
+        """Return no step: a connection that was reset is gone, and both ends may connect again."""
         return []
 
     def inject(self, job: Job, victim: Victim) -> None:

@@ -1,9 +1,9 @@
 """``port-blocked``: drops the packets to one TCP port of the targets' nodes; all other traffic passes.
 
-The router between the nodes drops these packets, or the host that they are for; nobody gets an error, and no connection
-is closed. Afterwards TCP sends the lost packets again. With ``direction: both`` packets from that port vanish too. So
-one service of the job can be cut off while the others go on: the heartbeats while the collectives pass, or the other
-way round.
+The router between the nodes drops these packets, or the receiving host does; the sender gets no error, and no
+connection is closed. Afterwards TCP sends the lost packets again. With ``direction: both`` packets from that port
+vanish too. So one service of the job can be cut off while the others go on: the heartbeats while the collectives pass,
+or the other way round.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class PortBlocked(OnNetwork):
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the kernel's treatment of packets to the port and to another one; only the other answers.
 
-        Raises FaultMissed if nobody is connected.
+        Raises FaultMissed if no connection exists.
         """
         if job.state(victim.identity) in ("gone", "zombie"):
             raise FaultMissed(f"rank {victim.rank} has ended")

@@ -13,7 +13,7 @@ from chaos.plan.job_effect import SUSPENSION
 
 
 class NodePause(StillShown):
-    """Freezes the node's processes; connections stay, and nobody answers.
+    """Freezes the node's processes; connections stay, and no process answers.
 
     On Ascend: a host that hangs, so only the heartbeats of its ranks are missed.
     """

@@ -15,8 +15,7 @@ from chaos.plan.job_effect import DEATH
 class NodeRestart(FaultKind):
     """Restarts the node, whose ranks are gone; only the cluster starts them there again.
 
-    On Ascend: a container that its runtime restarts (restartPolicy), or a host that is back before anybody has missed
-    it.
+    On Ascend: a container that its runtime restarts (restartPolicy), or a host that is back before it is missed.
     """
 
     name = "node-restart"

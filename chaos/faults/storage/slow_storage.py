@@ -2,7 +2,7 @@
 
 The kernel asks a process of the harness before a file is opened there (fanotify), and the process takes ``delay``
 seconds to answer yes. So each file that is saved or loaded takes that much longer; nothing fails. When the harness is
-gone the kernel asks nobody any more.
+gone the kernel no longer asks.
 """
 
 from __future__ import annotations

@@ -166,7 +166,7 @@ def _by_strategy(scenario: Scenario) -> bool:
 
 def _simulated_strategy(scenario: Scenario) -> Iterator[Simulated]:
     if _by_strategy(scenario) and scenario.job.resume:
-        yield Simulated("the parallel strategy that tells whose checkpoint a rank may load", "device layer")
+        yield Simulated("the parallel strategy that decides which rank's checkpoint a rank may load", "device layer")
 
 
 def _number(configuration: Configuration, key: str) -> int:

@@ -16,9 +16,11 @@ class Docker(Model):
     engine: str | None = Field(
         None, min_length=1, description="Address of the Docker engine. Default: the value of DOCKER_HOST."
     )
-    image: str = Field(SKELETON, min_length=1, description="Image of the nodes. Default: one that borrows this Python.")
+    image: str = Field(
+        SKELETON, min_length=1, description="Image of the nodes. Default: an image that borrows this Python."
+    )
     python: str | None = Field(
-        None, min_length=1, description="Python in the image. Default: at the path of the one that runs chaos."
+        None, min_length=1, description="Python in the image. Default: the path of the Python that runs chaos."
     )
     readable: tuple[str, ...] = Field(
         (), strict=False, description="Directories of this host that the job reads besides its scenario's."

@@ -41,7 +41,7 @@ class LogLine(Model):
     """A line that a rank (or any process of the job) logs."""
 
     contains: str = Field(min_length=1, description="Text that the line contains.")
-    rank: int | None = Field(None, ge=0, description="Rank whose log it is. Default: any process of the job.")
+    rank: int | None = Field(None, ge=0, description="Rank that writes the log. Default: any process of the job.")
 
 
 class Trigger(Model):

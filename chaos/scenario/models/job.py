@@ -114,7 +114,7 @@ class Job(Model):
         "The scenario may leave out keys that it decides.",
     )
     overrides: dict[str, Any] = Field(
-        {}, description="Values that replace those of the configuration: dotted keys or nested ones."
+        {}, description="Values that replace values of the configuration, by dotted or nested keys."
     )
     checkout: str | None = Field(
         None,

@@ -203,7 +203,7 @@ DEFECTS = (
     ),
     _defect(
         "norm-record-with-a-step-of-another-form",
-        "abnormal_global_norm.json names the step so that nobody who looks for it finds it.",
+        "abnormal_global_norm.json names the step in a form that no search finds.",
         rewritten(RECORD, lambda content: content.replace(b'"8"', b'"08"')),
         "'08' is no step",
     ),
