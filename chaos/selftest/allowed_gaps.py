@@ -26,17 +26,17 @@ _ALL = "arf exit harmless hcce held host-reboot in-vain live-plain-damage pods r
 
 ALLOWED_GAPS: AllowedGaps = MappingProxyType(
     {
-        "Of a save its end is what counts; a beginning alone is what a broken-off save leaves.": {
+        "The end of a save counts; a beginning alone is the trace of a broken-off save.": {
             "checkpoint.begin in attempt train": "held host-reboot in-vain live-plain-damage pods rsc slices tre ttp",
             "checkpoint.begin in attempt resume": "live-plain-damage slices ttp",
         },
-        "What was saved is in the file, and what was loaded is compared with it.": {
+        "The file holds the saved state, and the loaded state is compared with it.": {
             "checkpoint.end in attempt train": "held host-reboot in-vain pods",
         },
-        "What a rank said when it ended adds suspicion only: how it ended its exit status tells.": {
+        "The last error of a rank only adds suspicion: its exit status shows how it ended.": {
             "error.reported in attempt train": _ALL,
         },
-        "Of a pause the handler's return is the proof; of a save the file and the save's own end.": {
+        "The handler's return proves a pause; the file and the save's own end prove a save.": {
             "handler.enter in attempt train": "tsp ttp",
             "handler.enter of rank 1 in attempt train": "held host-reboot",
         },
@@ -44,36 +44,36 @@ ALLOWED_GAPS: AllowedGaps = MappingProxyType(
             "initial in attempt train": "exit harmless held host-reboot in-vain live-plain-damage slices tsp ttp",
             "the baseline's initial in attempt train": _ALL,
         },
-        "How a rank ended the harness tells, too; only a restart of all ranks rests on the launcher.": {
+        "The harness records a rank's exit status, too; only a restart of all ranks needs the launcher's record.": {
             "child.exit in attempt train": "arf exit uce",
         },
-        "Of a launch that must fail the ranks' own exits count.": {
+        "In a launch that must fail the ranks' own exits count.": {
             "launcher.exit in attempt train": "held host-reboot in-vain live-plain-damage pods slices ttp",
         },
-        "A rank is known by its identification and its agent; this adds suspicion only.": {
+        "A rank is known by its identification and its agent; this event only adds suspicion.": {
             "launcher.found in attempt train": _ALL.replace("rsc ", ""),
             "launcher.found in attempt resume": "held host-reboot in-vain live-plain-damage pods slices ttp",
         },
         "The steps of the first launch begin with 1.": {
             "train.begin in attempt train": "held host-reboot in-vain live-plain-damage slices ttp",
         },
-        "Nobody goes on from a launch that just ends: its steps count by the digests after them.": {
+        "No launch goes on from a launch that just ends: its steps count by the digests after them.": {
             "step.begin of rank 0 in attempt train": "exit",
             "step.begin of rank 2 in attempt train": "exit",
             "step.begin of rank 3 in attempt train": "exit",
             "step.end in attempt train": "exit",
         },
-        "That the job ran in pods the record of the cluster tells, too.": {
+        "The record of the cluster shows, too, that the job ran in pods.": {
             "ranks.placed": "pods",
         },
-        "That a rank trained to its end its last step tells; this adds that a last save was due behind it.": {
+        "The last step shows that a rank trained to its end; this event adds that a last save was due after it.": {
             "train.end in attempt train": "rsc tre",
             "train.end in attempt resume": "live-plain-damage slices ttp",
         },
-        "How many updates came to a step adds suspicion only, where the scenario says that one does.": {
+        "The number of updates in a step only adds suspicion if the scenario says that it is one.": {
             "the baseline's train.begin in attempt train": _ALL,
         },
-        "That a step was trained its end and its digest tell.": {
+        "The end and the digest of a step show that it was trained.": {
             "the baseline's step.begin in attempt train": _ALL,
         },
         "The first line of a file: a file without it is refused as a whole.": {
