@@ -64,6 +64,8 @@ def headline(event: Event) -> str | None:
             return f"{event.attempt}: started"
         case "attempt.end":
             return f"{event.attempt}: ended"
+        case "wait.begin":
+            return f"{event.attempt}: waits until {data.get('goal')}, {_limit(data.get('seconds'))}"
         case "fault.armed":
             return f"fault {data.get('fault')}: armed for {_ranks(data.get('ranks'))}"
         case "fault.landed":
@@ -120,6 +122,10 @@ class Headlines:
     def _line(self, mono: int, text: str) -> None:
         assert self._first is not None
         self._tell(f"{(mono - self._first) / _SECOND:6.1f} s  {text}")
+
+
+def _limit(value: object) -> str:
+    return f"{value:g} s at most" if isinstance(value, (int, float)) else "without a limit"
 
 
 def _ranks(value: object) -> str:

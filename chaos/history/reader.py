@@ -199,7 +199,7 @@ class _File:
 
     def _event(self, text: bytes, where: str) -> Event | None:
         try:
-            return _parse(text, self._writer, where)
+            return parse_event(text, self._writer, where)
         except ValueError as error:
             self._problem("garbled-line", where, f"not an event: {error}")
             return None
@@ -233,7 +233,8 @@ class _File:
         self.problems.append(Problem(kind, where, text))
 
 
-def _parse(text: bytes, writer: str, where: str) -> Event:
+def parse_event(text: bytes, writer: str, where: str) -> Event:
+    """Return the event of one line. Raises ValueError for a line that is no event."""
     record = decode(text)
     seq, mono, wall = (_integer(record, key) for key in ("seq", "mono", "wall"))
     if seq is None or mono is None or wall is None or min(seq, mono, wall) < 0 or max(seq, mono, wall) > _LARGEST:

@@ -198,6 +198,10 @@ class Leases:
         numbers = tuple(dict.fromkeys(devices))
         return self._take("device", numbers, (len(numbers), len(numbers)), wait, blocked)
 
+    def holders_of_cores(self) -> dict[int, Holder]:
+        """Return the living process that holds each core, as it has recorded itself."""
+        return {core: holder for core, holder in self._holders("core", self._cores).items() if holder is not None}
+
     def _take(
         self,
         kind: str,

@@ -188,12 +188,13 @@ class CellRun:
             seed=plan.training.seed,
             plan=io.fingerprint((owned.path / "plan.json").read_bytes()),
             sdk=sdk_named(self._prepared.registered.job.simulated(scenario, self._prepared.sdk)),
+            limit=float(self._deadline.seconds),
         )
 
     def _whole(self, owned: RunDirectory, plan: Plan, scenario: Scenario, history: HistoryWriter) -> None:
         """Make the baseline, then the launches, then thin out the checkpoints."""
         update_run(owned.path, inputs=masked_values(self._begun().begun))
-        self._take_baseline(owned, plan, scenario)
+        self._take_baseline(owned, plan, scenario, history)
         plan, scenario = self._completed(owned, plan, scenario, history)
         self._drive(owned, plan, scenario, history)
         from chaos.run.retention import keep_digests_only
@@ -206,13 +207,16 @@ class CellRun:
             self._inputs = self._prepared.inputs.begin()
         return self._inputs
 
-    def _take_baseline(self, owned: RunDirectory, plan: Plan, scenario: Scenario) -> None:
+    def _take_baseline(self, owned: RunDirectory, plan: Plan, scenario: Scenario, history: HistoryWriter) -> None:
+        if plan.equivalence.baseline != "none":
+            goal, left = "the fault-free run is there", self._deadline.remaining()
+            history.record("wait.begin", name="baseline", goal=goal, seconds=left)
         self._baseline.take(owned, plan.equivalence.baseline, scenario, self._begun(), self._digest_steps)
 
     def _make_baseline(self, name: str, key: str, plan: Plan, scenario: Scenario) -> Path:
         owned = create_run(self._reports, name, key, clock=self._clock)
         with owned.lock:
-            self._description.write(owned, plan, scenario)
+            self._description.write(owned, plan, scenario, baseline=True)
             recorded = self._record(owned, plan, scenario)
         if recorded.interrupted:
             raise BaselineBrokenOff(owned.path)
@@ -240,7 +244,7 @@ class CellRun:
         self._digest_steps = digest_steps(plan, cell.scenario.job.digest_interval)
         if baseline == "auto" and (self._digest_steps or is_misnumbered(owned.path)):
             shutil.rmtree(owned.path / "baseline")
-            self._take_baseline(owned, plan, cell.scenario)
+            self._take_baseline(owned, plan, cell.scenario, history)
         history.record("plan.completed", steps_per_update=every, plan=write_plan(owned, plan))
         return plan, cell.scenario
 

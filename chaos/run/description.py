@@ -45,8 +45,8 @@ class Description:
         self._cores = cores
         self._code = own_code()
 
-    def write(self, owned: RunDirectory, plan: Plan, scenario: Scenario) -> None:
-        """Describe one run; ``scenario`` is the cell's, or its baseline's."""
+    def write(self, owned: RunDirectory, plan: Plan, scenario: Scenario, *, baseline: bool = False) -> None:
+        """Describe one run; ``scenario`` is the cell's, or that of its fault-free run (``baseline``)."""
         (owned.path / "scenario.yaml").write_text(self._prepared.loaded.text, "utf-8")
         write_plan(owned, plan)
         simulated = self._simulated(scenario)
@@ -60,6 +60,8 @@ class Description:
             platform=scenario.cluster.platform,
             sdk=sdk_named(simulated),
             simulated=[{"part": part.part, "layer": part.layer} for part in simulated],
+            baseline=baseline,
+            call={"number": self._options.number, "of": self._options.of},
             command=recorded_command(self._options.arguments),
             variables=masked_values(self._prepared.cell.values),
             cores=list(self._cores),

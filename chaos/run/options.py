@@ -11,6 +11,7 @@ class RunOptions:
     """The options of the command line. ``baseline`` overrides the scenario's; ``cores`` is how many a job may take.
 
     ``arguments`` are the arguments of the command line as given, for the record. With ``page`` a run gets report.html.
+    The run is number ``number`` of the ``of`` cells of the call.
     """
 
     reports: Path
@@ -18,6 +19,8 @@ class RunOptions:
     cores: int | None = None
     arguments: tuple[str, ...] = ()
     page: bool = False
+    number: int = 1
+    of: int = 1
 
 
 @dataclass(frozen=True)

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from chaos.checks.checkpoint.broken_off import broken_off
+from chaos.checks.hygiene.exits import expected_exit, fault_by_rank, judged_exits
 from chaos.checks.hygiene.leftovers import judge_leftovers
 from chaos.checks.hygiene.nodes_left import judge_nodes
 from chaos.checks.hygiene.quarantine import judge_quarantine
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
-from chaos.evidence.facts import RESUME, TRAIN, exit_status, places, signal_number, text_list
+from chaos.evidence.facts import RESUME, TRAIN, exit_status, places, text_list
 from chaos.evidence.finding import Finding
-from chaos.evidence.injection.cut_off import is_cut_off
 from chaos.evidence.injection.deaths import wanted_end
 from chaos.evidence.injection.identity import other_process
 from chaos.evidence.recovery_windows import reaches_the_end
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger
 from chaos.history.reader import History
-from chaos.plan.effect import effect_of
 from chaos.plan.model import Plan
 from chaos.plan.parts.fault import PlannedFault
-from chaos.plan.recovery.mechanism import SAVING
 
 NAME = "hygiene"
 
@@ -30,10 +26,7 @@ NAME = "hygiene"
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge exit statuses, healed faults, and the leftovers after the teardown."""
     collector = Collector(NAME)
-    felt = [fault for fault in plan.faults if not (fault.effect.pauses or fault.effect.damages == "files")]
-    # The last judgement decides, if it does harm.
-    felt.sort(key=lambda fault: (not fault.effect.harmless, _made(history, fault)))
-    hit = {rank: fault for fault in felt for rank in fault.ranks}
+    hit = fault_by_rank(plan, history)
     for rank in range(plan.layout.ranks):
         _judge_exit(plan, history, TRAIN, rank, hit.get(rank), collector)
     if reaches_the_end(plan):
@@ -52,114 +45,19 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     return collector.findings()
 
 
-def _made(history: History, fault: PlannedFault) -> int:
-    return max((event.mono for event in history.select("fault.injecting", fault=fault.id)), default=0)
-
-
 def _judge_exit(
     plan: Plan, history: History, attempt: str, rank: int, fault: PlannedFault | None, collector: Collector
 ) -> None:
     exits = history.select("rank.exit", attempt=attempt, rank=rank)
-    expected, is_expected = _wanted_exit(plan, attempt, fault)
-    text = f"rank {rank} of attempt {attempt} ends with {expected}"
+    text = f"rank {rank} of attempt {attempt} ends with {expected_exit(plan, attempt, fault).text}"
     if not exits:
         collector.unknown(text, "no exit status was recorded")
-    replaced = _replaced(plan, attempt, rank, exits)
-    for event in exits:
-        if event.pid in replaced:
-            _judge_replaced_exit(plan, history, event, text, collector)
-        elif replaced and _not_hit(history, event):
-            _judge_new(plan, event, collector)
-        elif is_expected(signal_number(event.data.get("signal")), event.data.get("code")):
-            continue
-        elif _is_untold(event):
-            collector.unknown(text, f"process {event.pid} has ended, and its exit status is unknown", event.source)
-        else:
-            collector.fail(text, exit_status(event), event.source)
+    for judged in judged_exits(plan, history, exits, fault):
+        if judged.planned is None:
+            collector.unknown(judged.expected, judged.seen, judged.event.source)
+        elif not judged.planned:
+            collector.fail(judged.expected, judged.seen, judged.event.source)
     _judge_identity(history, attempt, rank, exits, text, collector)
-
-
-def _replaced(plan: Plan, attempt: str, rank: int, exits: list[Event]) -> set[int | None]:
-    """Return the processes of a rank that recoveries have replaced: as many as the plan says, never the last one."""
-    if attempt != TRAIN:
-        return set()
-    restarts = sum(rank in recovery.restarted for recovery in plan.response.recoveries)
-    return {event.pid for event in exits[:-1][:restarts]}
-
-
-def _judge_replaced_exit(plan: Plan, history: History, event: Event, expected: str, collector: Collector) -> None:
-    """Judge the end of a replaced process: by the fault, or by the restarter of the ranks, never by itself."""
-    acts = [act for act in history.select("fault.injecting", rank=event.rank) if act.pid == event.pid]
-    made = {act.data.get("fault") for act in acts}
-    ends = [end for fault in plan.faults if fault.id in made and (end := wanted_end(fault)) is not None]
-    if ends:
-        if not any(end.was(event) for end in ends):
-            collector.fail(
-                expected, f"its process {event.pid}, which a fault has ended, {exit_status(event)}", event.source
-            )
-    elif any(fault.id in made and effect_of(fault.kind).reboots for fault in plan.faults):
-        return  # the kernel that could say how it ended has ended with it
-    elif _is_untold(event):
-        collector.unknown(
-            expected, f"its process {event.pid} was replaced, and its exit status is unknown", event.source
-        )
-    elif signal_number(event.data.get("signal")) is None and event.data.get("code") == 0:
-        collector.fail(expected, f"its process {event.pid}, which was replaced, {exit_status(event)}", event.source)
-
-
-def _is_untold(event: Event) -> bool:
-    """Return whether an end is known without its cause: the kernel that knew it is gone, or was not asked."""
-    return event.data.get("signal") is None and event.data.get("code") is None
-
-
-def _not_hit(history: History, event: Event) -> bool:
-    """Return whether a fault hit another process of the rank, but not this one."""
-    acts = history.select("fault.injecting", rank=event.rank)
-    return bool(acts) and all(act.pid != event.pid for act in acts)
-
-
-def _judge_new(plan: Plan, event: Event, collector: Collector) -> None:
-    """Judge the end of a replacing process like that of a rank that no fault has hit."""
-    expected, is_expected = _wanted_exit(plan, TRAIN, None)
-    if not is_expected(signal_number(event.data.get("signal")), event.data.get("code")):
-        text = f"the new process of rank {event.rank} ends with {expected}"
-        if _is_untold(event):
-            collector.unknown(text, f"process {event.pid} has ended, and its exit status is unknown", event.source)
-        else:
-            collector.fail(text, exit_status(event), event.source)
-
-
-def _wanted_exit(
-    plan: Plan, attempt: str, fault: PlannedFault | None
-) -> tuple[str, Callable[[int | None, int | None], bool]]:
-    """Return the exit status in words, and a test of signal and code."""
-    if attempt == RESUME or reaches_the_end(plan):
-        return "exit code 0", lambda signal, code: signal is None and code == 0
-    if fault is not None and is_cut_off(fault):
-        # It finds no controller any more, or the teardown ends it; it must not exit as if all were well.
-        return (
-            "an exit status that shows the failure",
-            lambda signal, code: signal is not None or code not in (0, None),
-        )
-    if fault is not None and (effect_of(fault.kind).silenced is not None or fault.effect.hangs):
-        # Whether it still hears of the exit, or the teardown ends it, is a matter of time.
-        return "any status", lambda signal, code: True
-    if fault is not None and (end := wanted_end(fault)) is not None:
-        return str(
-            end
-        ), lambda signal, code: (signal, code) == ((end.signal, None) if end.code is None else (None, end.code))
-    if fault is not None and effect_of(fault.kind).reboots:
-        # The kernel that could say how it ended has ended with it; the new boot proves the reboot.
-        return "any status, or none", lambda signal, code: signal is not None or code != 0
-    if fault is not None and effect_of(fault.kind).fails:
-        return (
-            "an exit status that shows the failure",
-            lambda signal, code: signal is not None or code not in (0, None),
-        )
-    if plan.response.mechanism in SAVING:
-        # MindSpore's exit handler ends the process with os._exit(1) once the checkpoint is saved.
-        return "exit code 1", lambda signal, code: signal is None and code == 1
-    return "an exit status that shows the failure", lambda signal, code: signal is not None or code not in (0, None)
 
 
 def _judge_identity(

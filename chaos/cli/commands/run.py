@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -29,7 +30,7 @@ from chaos.cli.options import (
 from chaos.cli.paths import find_run, make_reports
 from chaos.cli.scenarios import load, pick_cells, prepare_cells
 from chaos.report.summary import Summary, write_summary
-from chaos.run.cells import run_cells
+from chaos.run.cells import label, run_cells
 from chaos.run.prepare.prepare import fresh_seed
 from chaos.scenario.pairs import pairs as compared
 
@@ -138,9 +139,14 @@ def _run(
     from chaos.cli.progress import open_progress
     from chaos.run.driver import run_cell
 
+    numbers = itertools.count(1)
+
     def run_one(cell: Prepared) -> RunOutcome:
+        number, of = next(numbers), len(cells)
         with open_progress(to_errors=output.as_json) as progress:
-            outcome = run_cell(cell, options, progress)
+            if of > 1:
+                progress.note(f"cell {number} of {of}: {label(cell.loaded, cell.cell)}")
+            outcome = run_cell(cell, replace(options, number=number, of=of), progress)
         if not output.as_json:
             _print_result(outcome, everything=output.everything)
         return outcome

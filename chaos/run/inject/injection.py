@@ -20,11 +20,12 @@ from chaos.machine.ascend.machine import ThisMachine
 from chaos.machine.job.protocol import Job, PlatformError
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.trigger_words import HANDLER, waiting_for
 from chaos.platforms.nodes_job import NodesJob
 from chaos.run.inject.fault_record import FaultRecord, evidence_of
 from chaos.run.inject.lasting import LastingFaults
 from chaos.run.inject.sequence import FaultSequence
-from chaos.run.inject.triggers import HANDLER, Known, armed_points, fires, log_texts, too_early, waiting_for
+from chaos.run.inject.triggers import Known, armed_points, fires, log_texts, too_early
 from chaos.run.launch.channel import AtBarrier, Connection
 from chaos.run.launch.control_endpoints import ControlEndpoints
 from chaos.run.progress import Recorder

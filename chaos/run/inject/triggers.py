@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from chaos.base.rank_sets import named
 from chaos.plan.parts.fault import PlannedFault
-
-Point = tuple[int | None, str]
-"""A step and a phase.
-
-At the entry of an SDK handler the phase is ``handler.NAME``, at a point in it ``handler.NAME/PHASE``; the step is open
-there (None).
-"""
-
-HANDLER = "handler."
+from chaos.plan.trigger_words import HANDLER, Point, barrier_of, parts_of
 
 
 @dataclass
@@ -38,12 +28,12 @@ class Known:
 
 def armed_points(fault: PlannedFault) -> list[Point]:
     """Return the points at which the agent must hold the fault's ranks."""
-    return [point for node in _nodes(fault.trigger) if (point := _point(node)) is not None]
+    return [point for node in parts_of(fault.trigger) if (point := barrier_of(node)) is not None]
 
 
 def log_texts(fault: PlannedFault) -> list[tuple[str, int | None]]:
     """Return the texts that its trigger waits for in logs, each with the rank or None for any process."""
-    return [(log["contains"], log.get("rank")) for node in _nodes(fault.trigger) if (log := node.get("log"))]
+    return [(log["contains"], log.get("rank")) for node in parts_of(fault.trigger) if (log := node.get("log"))]
 
 
 def fires(fault: PlannedFault, known: Known) -> bool:
@@ -57,31 +47,13 @@ def too_early(fault: PlannedFault, point: Point, known: Known) -> bool:
     A handler is called in every recovery. As long as a fault that must precede this one has not landed, the call
     belongs to an earlier recovery.
     """
-    afters = [after for node in _nodes(fault.trigger) if (after := node.get("after")) is not None]
+    afters = [after for node in parts_of(fault.trigger) if (after := node.get("after")) is not None]
     return point[1].startswith(HANDLER) and any(after not in known.landed for after in afters)
-
-
-def waiting_for(fault: PlannedFault) -> str:
-    """Return the trigger in words, for a deadline that expires."""
-    parts = []
-    for node in _nodes(fault.trigger):
-        if (point := _point(node)) is not None:
-            where = f"step {point[0]} {point[1]}" if point[0] is not None else f"handler {point[1][len(HANDLER) :]}"
-            parts.append(f"{where} of {named(fault.ranks)}")
-        if node.get("elapsed") is not None:
-            parts.append(f"{node['elapsed']:g} s since the first step")
-        if log := node.get("log"):
-            parts.append(f"a log line with {log['contains']!r}")
-        if node.get("after"):
-            parts.append(f"fault {node['after']} to land")
-        if node.get("healed"):
-            parts.append(f"fault {node['healed']} to end")
-    return ", ".join(parts)
 
 
 def _holds(node: dict[str, Any], fault: PlannedFault, known: Known) -> bool:
     conditions = []
-    if (point := _point(node)) is not None:
+    if (point := barrier_of(node)) is not None:
         conditions.append(set(fault.ranks) <= known.held.get(fault.id, {}).get(point, set()))
     if (elapsed := node.get("elapsed")) is not None:
         conditions.append(known.elapsed is not None and known.elapsed >= elapsed)
@@ -96,17 +68,3 @@ def _holds(node: dict[str, Any], fault: PlannedFault, known: Known) -> bool:
     if (some := node.get("any")) is not None:
         conditions.append(any(_holds(child, fault, known) for child in some))
     return bool(conditions) and all(conditions)
-
-
-def _nodes(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    yield node
-    for key in ("all", "any"):
-        for child in node.get(key) or ():
-            yield from _nodes(child)
-
-
-def _point(node: dict[str, Any]) -> Point | None:
-    if (handler := node.get("handler")) is not None:
-        return None, f"{HANDLER}{handler}" + (f"/{node['phase']}" if node.get("phase") else "")
-    step = node.get("step")
-    return None if step is None else (step, node["phase"])

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 STARTING = "start"
 """The deadline by which every rank has begun its first step."""
 
+_GOALS = {STARTING: "every rank begins its first step", "fault": "every fault lands", "end": "every rank ends"}
+"""The waits of an attempt, each with its goal."""
+
 
 class JobFailed(RuntimeError):
     """The job ended, or its ranks did, before it could be used. Names the ranks and where to look."""
@@ -181,6 +184,7 @@ class Attempt:
 
     def _wait(self, name: str, condition: Callable[[], bool], seconds: float, detail: Callable[[], str]) -> None:
         stalled = Stalled(name, seconds, self._watch.clock, detail)
+        self._record("wait.begin", name=name, goal=_GOALS[name], seconds=float(seconds))
 
         def has_come() -> bool:
             if condition():

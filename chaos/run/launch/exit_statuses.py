@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from chaos.history.jsonl import decode
+from chaos.history.tail import TailedFile
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.process import ProcessIdentity
-from chaos.run.launch.follow import TailedFile
 
 
 class ReapedByLauncher:

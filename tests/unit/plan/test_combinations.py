@@ -9,7 +9,8 @@ import pytest
 from chaos.base.registry import registry
 from chaos.plan.points import PHASE_ORDER
 from chaos.plan.traits import JobTraits
-from chaos.run.inject.triggers import Known, Point, fires
+from chaos.plan.trigger_words import Point
+from chaos.run.inject.triggers import Known, fires
 from tests.unit.plan.conftest import EFFECTS
 
 if TYPE_CHECKING:

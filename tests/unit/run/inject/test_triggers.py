@@ -8,7 +8,8 @@ import pytest
 
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.schedule import plain_trigger
-from chaos.run.inject.triggers import Known, armed_points, fires, log_texts, waiting_for
+from chaos.plan.trigger_words import waiting_for
+from chaos.run.inject.triggers import Known, armed_points, fires, log_texts
 from chaos.scenario.models.fault import Trigger
 
 

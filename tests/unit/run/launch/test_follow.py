@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from chaos.agent.record import Record
-from chaos.run.launch.follow import LogFollower, RankFollower, TailedFile
+from chaos.history.tail import TailedFile
+from chaos.run.launch.follow import LogFollower, RankFollower
 
 MEGABYTE = 1 << 20
 

@@ -1,0 +1,75 @@
+"""The course of a run as its harness records it: its stage, and what it waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from chaos.evidence.facts import RESUME, TRAIN
+from chaos.evidence.text import readable
+from chaos.history.event import Event
+from chaos.live.state import Waiting
+
+WAIT = "wait.begin"
+BASELINE = "baseline"
+"""The wait for the fault-free run."""
+
+
+class Course:
+    """The events of the harness about the run as a whole."""
+
+    def __init__(self) -> None:
+        self.start: Event | None = None
+        self.last: Event | None = None
+        self.end: Event | None = None
+        self.running = ""
+        self._stage = "preparing"
+        self._wait: Event | None = None
+
+    def take(self, event: Event) -> None:
+        """Take in an event of the harness."""
+        self.last = event
+        match event.event:
+            case "run.start":
+                self.start = event
+            case "wait.begin":
+                self._wait = event
+                if event.data.get("name") == BASELINE:
+                    self._stage = "baseline"
+            case "attempt.start" if event.attempt in (TRAIN, RESUME):
+                self._stage, self._wait, self.running = event.attempt, None, event.attempt
+            case "attempt.end":
+                self._stage, self._wait, self.running = "between", None, ""
+            case "deadline.expired":
+                self._wait = None
+            case "run.end":
+                self._stage, self._wait, self.running, self.end = "judging", None, "", event
+
+    def epoch(self, mono: int) -> float:
+        """Return a time of the monotonic clock in seconds of the epoch."""
+        return 0.0 if self.last is None else (self.last.wall + mono - self.last.mono) / 1e9
+
+    def mono(self, epoch: float) -> int:
+        """Return a time in seconds of the epoch on the monotonic clock."""
+        return 0 if self.last is None else self.last.mono + round(epoch * 1e9) - self.last.wall
+
+    def stage(self, verdict: str | None, alive: bool | None) -> str:
+        """Return the stage of the run."""
+        if self.end is not None and verdict is not None:
+            return "ended"
+        return "broken off" if alive is False else self._stage
+
+    def limit(self) -> float | None:
+        """Return the seconds that the run may take."""
+        return None if self.start is None else _seconds(self.start.data.get("limit"))
+
+    def waiting(self, now: float, missing: Callable[[str], str]) -> Waiting | None:
+        """Return what the harness waits for. ``missing`` says what is not there yet, by the name of the wait."""
+        if self._wait is None or (limit := _seconds(self._wait.data.get("seconds"))) is None:
+            return None
+        name, goal = str(self._wait.data.get("name", "")), str(self._wait.data.get("goal", ""))
+        since = self.epoch(self._wait.mono)
+        return Waiting(readable(name), readable(goal), since, max(0.0, now - since), limit, readable(missing(name)))
+
+
+def _seconds(value: object) -> float | None:
+    return float(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else None

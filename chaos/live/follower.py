@@ -1,0 +1,206 @@
+"""Follows a run by the files of its directory; nothing is read twice, and nothing is written."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from chaos.base.rank_sets import by_word, named
+from chaos.evidence.facts import exit_status
+from chaos.evidence.text import readable
+from chaos.history.event import Event
+from chaos.live.course import Course
+from chaos.live.description import Described
+from chaos.live.ends import JudgedEnds
+from chaos.live.events import NewEvents
+from chaos.live.faults import Faults
+from chaos.live.groups import group_states, grouping, node_size
+from chaos.live.kept import Kept
+from chaos.live.losses import Losses
+from chaos.live.ranks import Process, Ranks
+from chaos.live.recovery import Recoveries
+from chaos.live.state import CoreHolder, EndState, LiveState, LossState, RankState
+from chaos.plan.model import Plan
+from chaos.store.directory import RUN_FILE
+from chaos.store.ownership import is_live
+
+_ALIVE_SECONDS = 1.0
+"""Seconds between two looks at the lock of the run."""
+_MOST_WORDS = 3
+
+
+def follow(directory: Path) -> Follower:
+    """Return what follows the run in a directory, which need not be there yet."""
+    return Follower(directory)
+
+
+class Follower:
+    """Follows one run. For one thread at a time; one follower serves all who look at the run."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._described = Described(directory)
+        self._events = NewEvents(directory / "history")
+        self._course = Course()
+        self._job: _Job | None = None
+        self._alive: tuple[float, bool | None] = (float("-inf"), None)
+
+    def state(self, now: int | None = None, *, holders: tuple[CoreHolder, ...] = ()) -> LiveState:
+        """Read what is new and return the state at ``now``, nanoseconds of the wall clock (default: this moment).
+
+        ``holders`` have the cores that the run waits for, as the caller knows.
+        """
+        run, plan = self._described.run, self._described.plan
+        if plan is not None and (self._job is None or self._job.plan is not plan):
+            self._job = _Job(plan, self.directory)
+        if self._job is not None:
+            self._read(self._job)
+        course, wall = self._course, time.time_ns() if now is None else now
+        seconds, verdict = wall / 1e9, self._described.verdict
+        stage = course.stage(verdict, self._is_alive())
+        until = course.epoch(course.end.mono) if course.end is not None else seconds
+        started = None if course.start is None else course.epoch(course.start.mono)
+        call = run.get("call")
+        number, of = (call.get("number"), call.get("of")) if isinstance(call, dict) else (None, None)
+        state = LiveState(
+            run=readable(str(run.get("run", self.directory.name))),
+            directory=str(self.directory),
+            now=seconds,
+            scenario=readable(str(run.get("scenario", ""))),
+            cell=readable(str(run.get("cell", ""))),
+            cell_number=_count(number),
+            cell_count=_count(of),
+            baseline_of=bool(run.get("baseline")),
+            alive=self._alive[1],
+            stage=stage,
+            started=started,
+            elapsed=None if started is None else max(0.0, until - started),
+            limit=course.limit(),
+            verdict=verdict,
+            cores=tuple(core for core in run.get("cores") or () if isinstance(core, int)),
+            holders=holders,
+            problems=tuple(self._problems(plan)),
+        )
+        return state if self._job is None else self._job.onto(state, course, until)
+
+    def _read(self, job: _Job) -> None:
+        for event in self._events.read():
+            if event.writer == "harness":
+                self._course.take(event)
+            job.take(event)
+
+    def _is_alive(self) -> bool | None:
+        since, _ = self._alive
+        if time.monotonic() - since >= _ALIVE_SECONDS:
+            try:
+                alive: bool | None = is_live(self.directory)
+            except OSError:
+                alive = None
+            self._alive = (time.monotonic(), alive)
+        return self._alive[1]
+
+    def _problems(self, plan: Plan | None) -> list[str]:
+        described = (self.directory / RUN_FILE).exists() and (self.directory / "plan.json").exists()
+        return [*(["plan.json: cannot be read"] if plan is None and described else []), *self._events.problems]
+
+
+class _Job:
+    """The job of a run, by the plan of the run."""
+
+    def __init__(self, plan: Plan, run_dir: Path) -> None:
+        self.plan = plan
+        self._ranks = Ranks(plan.layout.ranks)
+        self._faults = Faults(plan)
+        self._kept = Kept()
+        self._ends = JudgedEnds(plan)
+        self._losses = Losses(plan, run_dir)
+        self._loss: LossState | None = None
+        self._recoveries = Recoveries(plan, run_dir)
+        self._grouping = grouping(plan)
+        self._groups = {rank: number for number, group in enumerate(plan.layout.replica_groups) for rank in group}
+        self._node_size = node_size(plan)
+        self._hit: set[tuple[int | None, int | None]] = set()
+
+    def take(self, event: Event) -> None:
+        """Take in an event."""
+        if event.event == "attempt.start":
+            self._loss = self._losses.state(self._ranks.all, self._loss)
+        self._kept.take(event)
+        self._ranks.take(event)
+        if event.writer == "harness":
+            fault = self._faults.take(event)
+            if event.event == "fault.injecting":
+                self._hit.add((event.rank, event.pid))
+            if fault is not None and event.event == "fault.healed":
+                self._ranks.heal(event, fault.ranks)
+
+    def onto(self, state: LiveState, course: Course, until: float) -> LiveState:
+        """Return the state of the run with that of its job, ``until`` this time of the wall clock in seconds."""
+        history = self._kept.history()
+        self._ends.look(history, course.running)
+        self._loss = self._losses.state(self._ranks.all, self._loss)
+        ranks = tuple(self._rank(process, course) for process in self._ranks.all)
+        return replace(
+            state,
+            step=_step(ranks),
+            steps=self.plan.training.last_step,
+            waiting=course.waiting(until, lambda name: self._missing(name, ranks)),
+            faults=self._faults.states(course.epoch, until),
+            recovery=self._recoveries.state(history, course.mono(until), over=course.end is not None),
+            loss=self._loss,
+            ranks=ranks,
+            groups=tuple(group_states(self._grouping, ranks)),
+            ends=self._ends.counts,
+        )
+
+    def _rank(self, process: Process, course: Course) -> RankState:
+        end, state = None, process.state
+        if process.exit is not None:
+            planned = self._ends.planned.get((process.attempt, process.rank, process.exit.pid))
+            end = EndState(readable(exit_status(process.exit)), planned)
+            if planned is False:
+                state = "ended unplanned"
+            elif process.exit.data.get("code") != 0 and (process.rank, process.exit.pid) in self._hit:
+                state = "ended by fault"
+        return RankState(
+            rank=process.rank,
+            node=process.rank // self._node_size,
+            group=self._groups.get(process.rank),
+            attempt=process.attempt,
+            state=state,
+            pid=process.pid,
+            processes=len(process.pids),
+            step=process.step,
+            detail=process.detail,
+            since=None if process.mono is None else course.epoch(process.mono),
+            loss=None if process.loss is None else process.loss[1],
+            end=end,
+        )
+
+    def _missing(self, name: str, ranks: tuple[RankState, ...]) -> str:
+        """Say what a wait of the driver still needs."""
+        match name:
+            case "start":
+                return _in_words({rank.rank: rank.state for rank in ranks if rank.step is None or not rank.step})
+            case "fault":
+                return self._faults.waiting
+            case "end":
+                return _in_words({rank.rank: f"step {rank.step}" for rank in ranks if rank.end is None})
+        return ""
+
+
+def _in_words(words: dict[int, str]) -> str:
+    parts = [f"{named(ranks)}: {word}" for word, ranks in by_word(words).items()]
+    more = [f"and {len(parts) - _MOST_WORDS} others"] if len(parts) > _MOST_WORDS else []
+    return "; ".join([*parts[:_MOST_WORDS], *more])
+
+
+def _step(ranks: tuple[RankState, ...]) -> int | None:
+    """Return the last step that all living ranks have begun; of ranks that have all ended, the last of any."""
+    living = [rank.step for rank in ranks if rank.end is None and rank.step is not None]
+    return min(living) if living else max((rank.step for rank in ranks if rank.step is not None), default=None)
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
