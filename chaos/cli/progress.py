@@ -1,25 +1,25 @@
-"""Shows a run while it goes on: a live table on a terminal, plain lines anywhere else."""
+"""Shows a run while it goes on: its state in a few lines on a terminal, plain lines anywhere else."""
 
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from chaos.base.rank_sets import by_word, spans
 from chaos.cli.headlines import Headlines
 from chaos.cli.streams import OutputLost
+from chaos.evidence.text import readable
 from chaos.run.progress import Progress
 
 if TYPE_CHECKING:
+    from rich.console import Group
     from rich.live import Live
-    from rich.table import Table
 
     from chaos.history.event import Event
-
-_ROWS = 32
-"""Rows that the live table has at most; of more ranks those in the same state share one."""
+    from chaos.live.terminal.looking import Looking
 
 
 @contextmanager
@@ -38,12 +38,13 @@ def open_progress(*, to_errors: bool = False, stream: TextIO | None = None) -> I
 
     view = LiveProgress()
     console = Console(file=target)
-    with Live(console=console, refresh_per_second=4, transient=True, get_renderable=view.table) as live:
+    with Live(console=console, refresh_per_second=4, transient=True, get_renderable=view.shown) as live:
         view.attach(live)
         try:
             yield view
         finally:
             view.flush()
+            view.close()
 
 
 class PlainProgress:
@@ -62,6 +63,13 @@ class PlainProgress:
         """Print the events that matter."""
         self._headlines.event(event)
 
+    def follow(self, run_dir: Path) -> None:
+        """Do nothing: the lines are those of the events."""
+
+    def wait_for_cores(self, reason: str, seconds: float) -> None:
+        """Print who holds the cores, and how long the run waits for them."""
+        self.note(f"{reason}; it waits {seconds / 3600:g} h at most")
+
     def flush(self) -> None:
         """Print the events that are held back for several ranks at a time."""
         self._headlines.flush()
@@ -77,19 +85,24 @@ class PlainProgress:
 
 
 class LiveProgress:
-    """A table with one row for each rank, and the latest events above it."""
+    """The present run in a few lines, and the latest events above them.
+
+    A run is looked at from the start of its job on: what looks takes a while to import, and the job starts first.
+    """
 
     def __init__(self) -> None:
-        self._ranks: dict[int, tuple[str, str, str]] = {}
         self._live: Live | None = None
+        self._looking: Looking | None = None
+        self._run_dir: Path | None = None
+        self._waits_for_cores: tuple[float, float] | None = None
         self._headlines = Headlines(self._print)
 
     def attach(self, live: Live) -> None:
-        """Show headlines above the table of this display."""
+        """Show headlines above the lines of this display."""
         self._live = live
 
     def note(self, text: str) -> None:
-        """Print a line above the table."""
+        """Print a line above the run."""
         self._headlines.flush()
         self._print(text)
 
@@ -97,45 +110,47 @@ class LiveProgress:
         """Print the events that are held back for several ranks at a time."""
         self._headlines.flush()
 
-    def _print(self, text: str) -> None:
-        if self._live is not None:
-            self._live.console.print(text, markup=False, highlight=False)
+    def close(self) -> None:
+        """Look at no run any more."""
+        if self._looking is not None:
+            self._looking.close()
+        self._looking = None
+
+    def follow(self, run_dir: Path) -> None:
+        """Show the run in this directory as soon as its job is started."""
+        self.close()
+        self._run_dir, self._waits_for_cores = run_dir, None
+
+    def wait_for_cores(self, reason: str, seconds: float) -> None:
+        """Print the reason, and show who holds the cores as long as the run waits."""
+        self.note(reason)
+        self._waits_for_cores = (time.time(), seconds)
 
     def event(self, event: Event) -> None:
-        """Update the rank's row, and print the events that matter above the table."""
+        """Print the events that matter above the run."""
         self._headlines.event(event)
-        if event.event == "attempt.start":
-            self._ranks.clear()
-        if event.rank is None:
-            return
-        attempt, step, state = self._ranks.get(event.rank, ("", "", ""))
-        match event.event:
-            case "rank.found":
-                state = "starting"
-            case "step.begin":
-                step, state = str(event.data.get("step")), "training"
-            case "barrier.reached":
-                state = f"held at {event.data.get('phase')}"
-            case "handler.enter":
-                state = f"handler {event.data.get('name')}"
-            case "checkpoint.begin":
-                state = f"saving ({event.data.get('kind')})"
-            case "rank.exit":
-                state = "ended" if event.data.get("code") == 0 else "dead"
-        self._ranks[event.rank] = (event.attempt or attempt, step, state)
+        if event.event == "attempt.start" and self._looking is None and self._run_dir is not None:
+            from chaos.live.terminal.looking import Looking
 
-    def table(self) -> Table:
-        """Return the table as it is now: a row for each rank, or for each state of very many ranks."""
-        from rich.table import Table
+            self._looking = Looking(self._run_dir)
 
-        many = len(self._ranks) > _ROWS
-        table = Table("ranks" if many else "rank", "attempt", "step", "state", box=None)
-        if many:
-            rows = [(spans(ranks), row) for row, ranks in by_word(self._ranks).items()]
-        else:
-            rows = [(str(rank), row) for rank, row in sorted(self._ranks.items())]
-        for name, row in rows[:_ROWS]:
-            table.add_row(name, *row)
-        if len(rows) > _ROWS:
-            table.add_row("…", "", "", f"{len(rows) - _ROWS} more rows")
-        return table
+    def _print(self, text: str) -> None:
+        if self._live is not None:
+            self._live.console.print(readable(text), markup=False, highlight=False)
+
+    def shown(self) -> Group:
+        """Return the lines as they are now."""
+        from rich.console import Group
+
+        height = 24 if self._live is None else self._live.console.height
+        state = None if self._looking is None else self._looking.state
+        if state is not None:
+            from chaos.live.terminal.panel import lines
+
+            return Group(*lines(state, height))
+        if self._waits_for_cores is not None:
+            from chaos.live.holders import waiting_for_cores
+            from chaos.live.terminal.panel import cores_line
+
+            return Group(*cores_line(waiting_for_cores(), time.time(), *self._waits_for_cores)[: height - 1])
+        return Group()

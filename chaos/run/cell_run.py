@@ -133,6 +133,7 @@ class CellRun:
         with owned.lock:
             self._description.write(owned, plan, scenario)
             point_latest(self._reports, owned.run)
+            self._progress.follow(owned.path)
             recorded = self._record(owned, plan, scenario)
             # The readers and judges of a run are imported when there is something to read: the job starts sooner.
             from chaos.report.analyze import analyze
@@ -212,11 +213,13 @@ class CellRun:
             goal, left = "the fault-free run is there", self._deadline.remaining()
             history.record("wait.begin", name="baseline", goal=goal, seconds=left)
         self._baseline.take(owned, plan.equivalence.baseline, scenario, self._begun(), self._digest_steps)
+        self._progress.follow(owned.path)
 
     def _make_baseline(self, name: str, key: str, plan: Plan, scenario: Scenario) -> Path:
         owned = create_run(self._reports, name, key, clock=self._clock)
         with owned.lock:
             self._description.write(owned, plan, scenario, baseline=True)
+            self._progress.follow(owned.path)
             recorded = self._record(owned, plan, scenario)
         if recorded.interrupted:
             raise BaselineBrokenOff(owned.path)

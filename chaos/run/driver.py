@@ -54,7 +54,11 @@ def _cores_here(
     """Return cores for the job; no cores where its ranks run on other machines, whose cores cannot be leased here."""
     if platform.elsewhere:
         return Lease((), [])
-    return leases.take_cores(1, up_to=core_count, wait=patience, blocked=progress.note)
+
+    def blocked(reason: str) -> None:
+        progress.wait_for_cores(reason, patience.seconds)
+
+    return leases.take_cores(1, up_to=core_count, wait=patience, blocked=blocked)
 
 
 def _refuse_if_lacking(prepared: Prepared) -> None:

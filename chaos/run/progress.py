@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, Protocol
 
 from chaos.history.event import Event
@@ -16,6 +17,12 @@ class Progress(Protocol):
 
     def event(self, event: Event) -> None:
         """Show an event of the history, from harness or ranks, in the order in which the driver learns of it."""
+
+    def follow(self, run_dir: Path) -> None:
+        """Show the run in this directory from now on."""
+
+    def wait_for_cores(self, reason: str, seconds: float) -> None:
+        """Show that the run waits for processor cores, for so many seconds at most, and who holds them."""
 
 
 class Recorder(Protocol):

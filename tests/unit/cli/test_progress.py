@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import Any
 
 import pytest
 from rich.console import Console
 
+from chaos.base.wait import wait_for
 from chaos.cli.headlines import Headlines, headline
 from chaos.cli.progress import LiveProgress, PlainProgress, open_progress
 from chaos.history.event import Event
+from chaos.live.state import CoreHolder
+from tests.kit.replayed_run import recorded
 
 SECOND = 1_000_000_000
 
@@ -55,6 +59,10 @@ def test_plain_lines_tell_what_matters_with_its_time() -> None:
             "deadline start of 180 s has passed: rank 3 is missing",
         ),
         (event("run.end", interrupted=False, error=None), "run ended"),
+        (
+            event("wait.begin", name="end", goal="every rank ends", seconds=300.0),
+            "train: waits until every rank ends, 300 s at most",
+        ),
         (event("digest", rank=0), None),
     ],
 )
@@ -133,36 +141,46 @@ def test_what_is_held_back_is_told_before_a_note() -> None:
     ]
 
 
-def test_the_table_has_a_row_for_each_rank() -> None:
+def test_a_run_is_shown_from_the_start_of_its_job_on(tmp_path: Path) -> None:
     view = LiveProgress()
-    for rank in range(4):
-        view.event(event("rank.found", rank=rank))
-    view.event(event("step.begin", rank=1, step=6))
-    view.event(event("barrier.reached", rank=1, phase="forward"))
-    view.event(event("rank.exit", rank=2, signal=9, code=None))
-    rows = shown(view)
-    assert rows[:4] == ["rank attempt step state", "0 train starting", "1 train 6 held at forward", "2 train dead"]
-    assert len(rows) == 5
+    view.follow(recorded("plain-kill-rank", tmp_path / "run"))
+    assert shown(view) == []
+    view.event(event("attempt.start"))
+    rows = wait_for("the first look", lambda: shown(view), seconds=30)
+    assert "plain-kill-rank" in rows[0]
+    assert rows[1].split() == ["ranks", "eeee"]
+    view.follow(tmp_path / "another")
+    assert shown(view) == []
+    view.close()
 
 
-def test_the_table_of_very_many_ranks_has_a_row_for_those_in_the_same_state() -> None:
+def test_a_run_that_waits_for_cores_tells_how_long_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    holder = CoreHolder("0-1", 4711, "root", 0.0, "/reports/kill-rank-1", "chaos run")
+    monkeypatch.setattr("chaos.live.holders.waiting_for_cores", lambda: (holder,))
     view = LiveProgress()
-    for rank in range(128):
-        view.event(event("rank.found", rank=rank))
-    for rank in range(64):
-        view.event(event("step.begin", rank=rank, step=6))
-    view.event(event("rank.exit", rank=2, signal=9, code=None))
-    assert shown(view) == [
-        "ranks attempt step state",
-        "0-1,3-63 train 6 training",
-        "2 train 6 dead",
-        "64-127 train starting",
-    ]
+    view.wait_for_cores("every core is leased", 14_400)
+    first, second = shown(view)
+    assert first.startswith("waits   for a core since 0:0")
+    assert "process 4711 of root" in second and second.endswith("kill-rank-1")
+    stream = io.StringIO()
+    PlainProgress(stream).wait_for_cores("every core is leased", 14_400)
+    assert stream.getvalue() == "every core is leased; it waits 4 h at most\n"
+
+
+def test_a_view_that_breaks_is_no_failure_of_the_run(tmp_path: Path) -> None:
+    (tmp_path / "plan.json").mkdir()
+    (tmp_path / "run.json").write_text("[")
+    (tmp_path / "history").symlink_to("/proc/self/fd")
+    view = LiveProgress()
+    view.follow(tmp_path)
+    view.event(event("attempt.start"))
+    wait_for("a look", lambda: shown(view), seconds=30)
+    view.close()
 
 
 def shown(view: LiveProgress) -> list[str]:
-    """The rows of its table."""
+    """The lines of the run."""
     console = Console(file=io.StringIO(), width=80)
-    console.print(view.table())
+    console.print(view.shown())
     text = console.file.getvalue()  # type: ignore[attr-defined]
-    return [" ".join(line.split()) for line in text.splitlines()]
+    return [line for line in text.splitlines() if line.strip()]

@@ -10,9 +10,9 @@ import pytest
 
 from chaos.live import as_json, follow
 from chaos.live.state import STATES
+from tests.kit.replayed_run import begun, recorded, replayed
 from tests.kit.spread import daily
 from tests.oracle.recorded_runs import RESULTS, RUNS
-from tests.unit.live.replayed import begun, recorded, replayed
 
 NAMES = sorted(path.name.removesuffix(".tar.xz") for path in RUNS.glob("*.tar.xz"))
 DAILY = ("plain-kill-rank", "plain-arf-twice-clean", "live-uce", "plain-tsp", "in-vain", "second-error-not-repaired")

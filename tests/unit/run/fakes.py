@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from chaos.history.event import Event
@@ -98,6 +99,7 @@ class Watcher:
     def __init__(self) -> None:
         self.events: list[Event] = []
         self.notes: list[str] = []
+        self.followed: list[Path] = []
         self.on_event: Callable[[Event], None] = lambda event: None
 
     def note(self, text: str) -> None:
@@ -106,6 +108,12 @@ class Watcher:
     def event(self, event: Event) -> None:
         self.events.append(event)
         self.on_event(event)
+
+    def follow(self, run_dir: Path) -> None:
+        self.followed.append(run_dir)
+
+    def wait_for_cores(self, reason: str, seconds: float) -> None:
+        self.note(reason)
 
 
 def at_barrier(

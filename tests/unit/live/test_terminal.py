@@ -1,0 +1,139 @@
+"""The terminal shows a run in few lines, at any width, and what a job says there is text."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from chaos.live import follow
+from chaos.live.groups import group_states, grouping
+from chaos.live.state import LETTERS, CoreHolder, LiveState, RankState
+from chaos.live.terminal.panel import clock, cores_line, lines
+from chaos.live.terminal.strip import strip
+from tests.kit.live_states import live_state, printed
+from tests.kit.plans import plan_with
+from tests.kit.replayed_run import begun, recorded
+from tests.kit.replayed_run import lines as recorded_lines
+
+_CONTROL = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def plain(state: LiveState, width: int, height: int = 40) -> list[str]:
+    return _CONTROL.sub("", printed(lines(state, height), width)).splitlines()
+
+
+@pytest.mark.parametrize("width", [80, 200])
+def test_a_run_is_a_few_lines_that_fit(width: int) -> None:
+    shown = plain(live_state(), width)
+    assert all(cell_len(line) <= width for line in shown)
+    assert shown[0] == "cell 2 of 5  0:31 of 10:00  train  step 6 of 12  plain-kill-rank[victim=2]"
+    assert shown[1:4] == [
+        "ranks   S=xX",
+        "        = training 1  S saving 1  x ended by fault 1  X ended unplanned 1",
+        "fault   kill: kill, rank 2: landed at step 5, step.end 3 s ago",
+    ]
+    assert shown[4].startswith("phase   TTP: save 17.0 s of 15 s, over its budget; recovery 3.2 s of 3:00; ")
+    assert shown[5:] == [
+        "loss    rank 0, step 5: 1.5, fault-free 1.25, difference +0.25",
+        "waits   4:48 left: every rank ends; rank 0: step 6",
+        "ends    1 as planned, 1 unplanned: rank 3, exit code 3",
+    ]
+
+
+def test_without_colours_nothing_is_lost() -> None:
+    uncoloured = printed(lines(live_state(), 40), 80, no_color=True)
+    assert _CONTROL.sub("", uncoloured).splitlines() == plain(live_state(), 80)
+    assert len(set(LETTERS.values())) == len(LETTERS)
+
+
+@pytest.mark.parametrize("height", [1, 3, 5, 8])
+def test_of_a_small_terminal_the_most_important_lines_are_used(height: int) -> None:
+    shown = plain(live_state(), 20, height)
+    assert len(shown) <= max(3, height - 2)
+    assert shown[0].startswith("cell 2 of 5")
+    assert any("S=xX" in line for line in shown)
+
+
+def test_what_a_job_says_is_text(tmp_path: Path) -> None:
+    """Neither markup nor a control sequence of a name, of a rank's record or of a command reaches the terminal."""
+    bad = "[bold red]\x1b[2J\x1b]0;title\x07\r\u202e[/nothing]"
+    place = begun(recorded("plain-kill-rank", tmp_path / "recorded"), tmp_path / "again")
+    for _, _, name, line in recorded_lines(tmp_path / "recorded")[:120]:
+        hostile = line.replace(b'"save_ckpt"', b'"[bold red]\\u001b[2J"').replace(b'"step.end"', b'"\\u001b[2J"')
+        with (place / "history" / name).open("ab") as file:
+            file.write(hostile)
+    (place / "history" / "train-\x1b[2J.jsonl").write_text("\x1b[2J\n")
+    state = follow(place).state()
+    holder = CoreHolder("0-1", 7, "root", 1.0, bad, bad)
+    text = printed([*lines(state, 40), *lines(live_state(scenario=bad, problems=(bad,)), 40)], 200)
+    text += printed(cores_line((holder,), 10.0, 1.0, 60.0), 200)
+    assert "[bold red]" in text
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", _CONTROL.sub("", text))
+
+
+def test_a_thousand_ranks_are_a_strip_of_groups() -> None:
+    plan = plan_with(ranks=1024, nodes=128, replica_groups=tuple((rank,) for rank in range(1024)))
+    groups = grouping(plan)
+    assert len(groups) <= 64
+    assert Counter(rank for _, _, members in groups for rank in members) == Counter(range(1024))
+    ranks = tuple(RankState(rank, 0, 0, "train", "faulted" if rank == 777 else "training") for rank in range(1024))
+    state = live_state(ranks=ranks, groups=tuple(group_states(groups, ranks)))
+    assert strip(state).plain == "=" * 48 + "F" + "=" * 15
+    shown = plain(state, 80)
+    assert shown[2].split() == ["=", "training", "1023", "F", "faulted", "1"]
+
+
+@pytest.mark.parametrize(
+    ("layout", "kind", "count"),
+    [
+        ({"ranks": 1024, "nodes": 16}, "node", 16),
+        ({"ranks": 512, "replica_groups": tuple(tuple(range(n, 512, 8)) for n in range(8))}, "replica group", 8),
+        ({"ranks": 100}, "ranks", 50),
+        ({"ranks": 4}, "ranks", 1),
+    ],
+)
+def test_ranks_are_grouped_by_what_a_reader_can_survey(layout: dict[str, object], kind: str, count: int) -> None:
+    groups = grouping(plan_with(**layout))
+    assert ({group[0] for group in groups}, len(groups)) == ({kind}, count)
+
+
+def test_replica_groups_of_neighbours_are_apart_in_the_strip() -> None:
+    ranks = tuple(RankState(rank, 0, rank // 2, "train", "training") for rank in range(6))
+    assert strip(live_state(ranks=ranks)).plain == "== == =="
+    mixed = tuple(RankState(rank, 0, rank % 2, "train", "training") for rank in range(6))
+    assert strip(live_state(ranks=mixed)).plain == "======"
+
+
+def test_who_holds_the_cores_is_shown_while_a_run_waits() -> None:
+    holder = CoreHolder("0-1", 4711, "root", 40.0, "/reports/kill-rank-1", "chaos run kill-rank")
+    shown = _CONTROL.sub("", printed(cores_line((holder,), 100.0, 70.0, 14_400.0), 80)).splitlines()
+    assert shown == [
+        "waits   for a core since 0:30, 4:00:00 at most",
+        "        cores 0-1: process 4711 of root, for 1:00: kill-rank-1",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0, "0:00"), (7.9, "0:07"), (750, "12:30"), (3723, "1:02:03"), (-1, "0:00")]
+)
+def test_a_clock_has_hours_where_they_are_needed(seconds: float, text: str) -> None:
+    assert clock(seconds) == text
+
+
+def test_the_cores_of_a_process_that_has_gone_are_held_by_nobody(tmp_path: Path) -> None:
+    from chaos.base.wait import Patience
+    from chaos.live import waiting_for_cores
+    from chaos.machine.leases import Leases
+
+    leases = Leases(tmp_path / "leases", cores=(0, 1))
+    assert waiting_for_cores(leases) == ()
+    with leases.take_cores(1, wait=Patience(30)) as lease:
+        lease.name_run("/reports/kill-rank-1")
+        (holder,) = waiting_for_cores(leases)
+        assert (holder.cores, holder.pid, holder.run) == ("0", os.getpid(), "/reports/kill-rank-1")
+    assert waiting_for_cores(leases) == ()
