@@ -24,7 +24,7 @@ from chaos.soak.left_on_platform import left_on_platform
 from chaos.soak.leftovers import leftovers
 from tests.cluster.docker_run import SECONDS, Made, StartOn, landed
 from tests.kit.shipped import shipped
-from tests.kit.spread import daily
+from tests.kit.spread import at_night, daily
 from tests.rehearsal.kit import SCENARIOS, Chaos, Done
 
 pytestmark = pytest.mark.processes
@@ -43,8 +43,8 @@ UNDONE = ("node-restart", "node-disconnect")
     ("name", "shown"),
     [
         ("node-kill", {"status": "exited", "exit_code": 137}),
-        ("node-stop", {"status": "exited", "exit_code": 137, "restarted": False}),
-        ("node-restart", {"status": "running", "restarted": True}),
+        at_night("node-stop", {"status": "exited", "exit_code": 137, "restarted": False}),
+        at_night("node-restart", {"status": "running", "restarted": True}),
         ("node-oom", {"status": "running", "oom_killed": False, "oom_kills": 1}),
         ("node-pause", {"status": "paused", "connected": True}),
         ("node-disconnect", {"status": "running", "connected": False}),

@@ -19,6 +19,11 @@ def daily(values: Sequence[Any], *names: Any) -> list[Any]:
     return [_param(value, nightly=value not in names) for value in values]
 
 
+def at_night(*values: Any) -> Any:
+    """A parameter of a test, or several that go together, that repeats by night what another shows every day."""
+    return pytest.param(*values, marks=pytest.mark.nightly)
+
+
 def _param(value: Any, *, nightly: bool) -> Any:
     values = value if isinstance(value, tuple) else (value,)
     return pytest.param(*values, marks=[pytest.mark.nightly] if nightly else [])

@@ -13,6 +13,7 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.network import network_delay, network_loss, network_rate, partition
 from chaos.platforms.nodes_job import NodesJob
 from chaos.store.directory import RunDirectory
+from tests.kit.spread import at_night
 from tests.unit.faults.two_nodes import (
     MISSING,
     REASON,
@@ -144,7 +145,9 @@ def test_without_a_connection_there_is_nothing_to_cut(run: RunDirectory, between
         partition.KIND.evidence(between_job, victim)
 
 
-@pytest.mark.parametrize("lasting", [{"seconds": 1}, {"seconds": 20}, {}], ids=["brief", "heals", "lasts"])
+@pytest.mark.parametrize(
+    "lasting", [at_night({"seconds": 1}), at_night({"seconds": 20}), {}], ids=["brief", "heals", "lasts"]
+)
 def test_after_a_killed_harness_its_network_is_gone_and_heal_ends_the_ranks(
     lasting: dict[str, int], run: RunDirectory
 ) -> None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.spread import at_night
+
 pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).parents[4]
@@ -84,7 +86,14 @@ def test_a_job_starts_before_what_acts_on_it_and_judges_it_is_loaded(tmp_path: P
 
 @pytest.mark.parametrize(
     "arguments",
-    [["--help"], ["list", REHEARSAL], ["validate", REHEARSAL], ["plan", PLAIN], ["plan", REHEARSAL], ["schema"]],
+    [
+        at_night(["--help"]),
+        at_night(["list", REHEARSAL]),
+        ["validate", REHEARSAL],
+        at_night(["plan", PLAIN]),
+        ["plan", REHEARSAL],
+        at_night(["schema"]),
+    ],
     ids=lambda arguments: " ".join(Path(argument).stem for argument in arguments),
 )
 def test_what_starts_no_job_loads_neither(arguments: list[str]) -> None:
