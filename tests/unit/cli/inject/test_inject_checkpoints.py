@@ -88,7 +88,7 @@ def test_the_newest_file_of_the_rank_is_damaged_with_evidence_and_put_back(
     assert read_history(run / "history").problems == ()
 
 
-def test_one_file_of_a_save_in_mindformers_new_layout_is_hit(chaos: Call, job: OwnJob) -> None:
+def test_one_file_of_a_save_in_mindformers_new_layout_is_hit(chaos: Call, job: OwnJob, reports: Path) -> None:
     own = job.work / "iteration_00000012"
     own.mkdir(parents=True)
     for part in ("model", "opt"):
