@@ -61,8 +61,8 @@ PHASES = [
     ("mypy", ["mypy"]),
     ("unit tests", ["pytest", "tests", MINDSPORE, "-n", "2", "-m", "not processes and not nightly", SLOWEST]),
     ("processes", ["pytest", "tests", MINDSPORE, "-n", "3", "-m", "processes and not nightly", SLOWEST]),
-    ("rehearsals", ["pytest", "tests/rehearsal", "-n", "2", "-m", "not nightly", SLOWEST]),
-    ("scenarios", ["pytest", "scenarios", "-n", "2", "-m", "not nightly", SLOWEST]),
+    ("rehearsals", ["pytest", "tests/rehearsal", "-n", "3", "-m", "not nightly", SLOWEST]),
+    ("scenarios", ["pytest", "scenarios", "-n", "3", "--maxschedchunk", "1", "-m", "not nightly", SLOWEST]),
 ]
 """The phases of ``test``, in order: the name of the phase and its command."""
 

@@ -56,9 +56,17 @@ AT_NIGHT = {
 
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the cells of the night."""
+    """Mark the cells of the night, and begin with the longest, so that no worker is left alone with them."""
     night = {f"{scenario}[{cell}]" for scenario, cells in NIGHTLY.items() for cell in cells}
     night |= {*SHOWN_BY, *RUN_BY_TESTS, *AT_NIGHT}
     for item in items:
         if item.name in night or item.name.partition("[")[0] in night:
             item.add_marker("nightly")
+    items.sort(key=_length)
+
+
+def _length(item: pytest.Item) -> int:
+    """Return the place of a cell in the order of a run: jobs of real scripts, of MindSpore, and of plain ranks last."""
+    if item.path.parent.name in ("mindformers", "mindspore"):
+        return 0
+    return 2 if item.name.startswith("plain-") else 1

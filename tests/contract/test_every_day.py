@@ -114,6 +114,6 @@ def test_what_is_shown_at_night_with_mindspore_is_shown_every_day_with_plain_ran
 @pytest.mark.parametrize("name", RUN_BY_TESTS)
 def test_what_a_test_runs_in_the_place_of_a_scenario_is_run_there(name: str) -> None:
     text = (SHIPPED.parent / RUN_BY_TESTS[name]).read_text("utf-8")
-    runs = f'chaos.run("{name}.yaml")'
+    runs = f'.run("{name}.yaml")'
     fixtures = (SHIPPED.parent / "tests/rehearsal/conftest.py").read_text("utf-8")  # of runs that several modules use
     assert runs in text or runs in fixtures

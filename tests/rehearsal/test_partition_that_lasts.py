@@ -20,7 +20,7 @@ def exits(run: Run) -> dict[int | None, Event]:
 
 
 def test_until_the_launch_has_ended(fresh: Chaos) -> None:
-    done = fresh.run(f"{LASTS}.yaml")
+    done = fresh.run("plain-partition-lasts.yaml")
     assert done.code == 0, said(done.json["checks"])
     (ending,) = done.run.history.select("fault.ending")
     ended = exits(done.run)
