@@ -12,6 +12,14 @@ DEFAULT_CODE = 1
 
 
 @dataclass(frozen=True)
+class DeviceError:
+    """The error that a device must report: its code, and the meaning of the code."""
+
+    code: str
+    meaning: str
+
+
+@dataclass(frozen=True)
 class Effect:
     """The effect of a fault kind. By default none: the processes of the ranks live on, and they lose nothing.
 
@@ -35,6 +43,8 @@ class Effect:
         holds_packets: what is sent to the nodes of its ranks comes later.
         resets_connections: the kernels of its ranks' nodes close connections of theirs.
         breaks_link: a link of a card is down, which the timeout of a collective or the watchdog has to find out.
+        names_finder: the rank's own device layer records the broken link, and the rank's log names what found it.
+        error: the error that its ranks' device must report; None where the class of the error alone decides.
     """
 
     signal: int | None = None
@@ -55,6 +65,8 @@ class Effect:
     holds_packets: bool = False
     resets_connections: bool = False
     breaks_link: bool = False
+    names_finder: bool = False
+    error: DeviceError | None = None
 
 
 NONE = Effect()

@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -168,6 +169,35 @@ def literals_by_file() -> dict[Path, tuple[set[str], set[str]]]:
     paths = sorted((REPOSITORY / "chaos").rglob("*.py"))
     sources = {path.relative_to(REPOSITORY): path.read_text() for path in paths}
     return {path: (literals(source), kinds(source)) for path, source in sources.items()}
+
+
+def imported_kinds(path: Path) -> set[str]:
+    """The names of fault kinds that a file imports as a constant: alone, or in a collection of texts."""
+    names = set(registry("kinds").names())
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("chaos.faults."):
+            module = import_module(str(node.module))
+            for value in (getattr(module, alias.name, None) for alias in node.names):
+                texts = value if isinstance(value, (tuple, set, frozenset, dict)) else (value,)
+                found |= {text for text in texts if isinstance(text, str)} & names
+    return found
+
+
+def test_no_file_outside_the_families_asks_for_a_kind_by_a_constant_of_its_family() -> None:
+    files = [path for path in (REPOSITORY / "chaos").rglob("*.py") if path.relative_to(REPOSITORY).parts[1] != "faults"]
+    found = [
+        f"{path.relative_to(REPOSITORY)}: {kind}" for path in sorted(files) for kind in sorted(imported_kinds(path))
+    ]
+    assert found == [], "ask a property of the kind: chaos/plan/effect.py, chaos/plan/job_effect.py"
+
+
+def test_an_imported_constant_is_found_alone_and_among_others(tmp_path: Path) -> None:
+    source = tmp_path / "source.py"
+    source.write_text("from chaos.faults.device_errors.proof_link import ACTION, KIND\n")
+    assert imported_kinds(source) == {"link"}
+    source.write_text("from chaos.faults.rank_acts.proof import KINDS\n")
+    assert imported_kinds(source)
 
 
 @BY_GROUP

@@ -9,9 +9,10 @@ from __future__ import annotations
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, ranks_text
-from chaos.faults.device_errors.proof_link import ACTION, KIND
+from chaos.faults.device_errors.proof_link import ACTION
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.plan.effect import effect_of
 from chaos.plan.model import Plan
 
 WATCHDOG = "watchdog.error"
@@ -26,7 +27,7 @@ _MOST_APART = 0.95
 
 def judge_found_link(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
     """Judge every rank whose link a fault breaks."""
-    hit = sorted({rank for fault in plan.faults if fault.kind == KIND for rank in fault.ranks})
+    hit = sorted({rank for fault in plan.faults if effect_of(fault.kind).names_finder for rank in fault.ranks})
     if not hit:
         return
     options = plan.fault_tolerance.aids

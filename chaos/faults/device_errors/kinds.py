@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chaos.faults.family import Family, Kind
-from chaos.plan.effect import Effect
+from chaos.plan.effect import DeviceError, Effect
 
 FAMILY = Family(
     kinds={
@@ -13,12 +13,14 @@ FAMILY = Family(
         "link": Kind(
             "chaos.faults.device_errors.link:KIND",
             "chaos.faults.device_errors.proof_link:LINK",
-            Effect(breaks_link=True),
+            Effect(breaks_link=True, names_finder=True),
             job={"hccl": {"watchdog": False, "time_scale": 0.01}},
         ),
         "link-error": Kind("chaos.faults.device_errors.link_error:KIND", "chaos.faults.device_errors.proof:RAISED"),
         "suspect-remote": Kind(
-            "chaos.faults.device_errors.suspect_remote:KIND", "chaos.faults.device_errors.proof:RAISED"
+            "chaos.faults.device_errors.suspect_remote:KIND",
+            "chaos.faults.device_errors.proof:RAISED",
+            Effect(error=DeviceError("507057", "another rank's device is suspected")),
         ),
         "uce": Kind("chaos.faults.device_errors.uce:KIND", "chaos.faults.device_errors.proof:RAISED"),
     },

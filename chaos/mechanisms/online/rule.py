@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 
 from chaos.evidence.facts import TRAIN, error_text, places, ranks_text
-from chaos.faults.device_errors.plan_op_retry import SUSPECT_REMOTE
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.mechanisms.case import Case
@@ -14,6 +13,7 @@ from chaos.mechanisms.order import UNTOLD, suspicious
 from chaos.mechanisms.registry import Rule
 from chaos.mechanisms.repair_phases import phase_ends
 from chaos.observe.logs.log_event import LogEvent
+from chaos.plan.effect import DeviceError, effect_of
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.recovery.mechanism import REPAIRING
 
@@ -22,6 +22,9 @@ HANDLERS = ("stop", "clean", "repair", "rollback")
 
 _STEPS = ("stop", "clean", "repair")
 """Handlers of an online repair in the order in which the SDK calls them."""
+
+_GIVEN_UP = DeviceError("507904", "HCCL has given up its operator")
+"""The communication error of a kind of fault that names none."""
 
 
 def judge(case: Case) -> None:
@@ -46,7 +49,7 @@ def _expected(case: Case) -> str:
     name = case.recovery.mechanism
     copied = "parameters of broken ranks from a replica" if case.recovery.copied else "no parameter copied"
     if name == "HCCE":
-        name = f"HCCE (at step level: {' and '.join(_reason(fault) for fault in case.window.faults)})"
+        name = f"HCCE (at step level: {' and '.join(_words(_error(fault)) for fault in case.window.faults)})"
     return (
         f"{name} repairs the job online in recovery {case.window.number}: stop and clean on every rank once, {copied}"
     )
@@ -162,20 +165,20 @@ def _judge_level(case: Case) -> None:
         for event in case.history.select("fault.raised", attempt=TRAIN, fault=fault.id)
     ]
     for fault, event in raised:
-        if _code(fault) in str(event.data.get("text")):
+        error = _error(fault)
+        if error.code in str(event.data.get("text")):
             continue
-        expected = f"the error is one that no operator's own retry answers: {_reason(fault)}"
+        expected = f"the error is one that no operator's own retry answers: {_words(error)}"
         case.collector.unknown(expected, f"rank {event.rank} raised {event.data.get('text')!r}", event.source)
 
 
-def _code(fault: PlannedFault) -> str:
-    return "507057" if fault.kind == SUSPECT_REMOTE else "507904"
+def _error(fault: PlannedFault) -> DeviceError:
+    """Return the error that a rank must raise; HCCL's own where the kind of fault names no other."""
+    return effect_of(fault.kind).error or _GIVEN_UP
 
 
-def _reason(fault: PlannedFault) -> str:
-    if fault.kind == SUSPECT_REMOTE:
-        return f"another rank's device is suspected, error {_code(fault)}"
-    return f"HCCL has given up its operator, error {_code(fault)}"
+def _words(error: DeviceError) -> str:
+    return f"{error.meaning}, error {error.code}"
 
 
 def _judge_log(case: Case) -> None:

@@ -9,13 +9,14 @@ from chaos.evidence.background import is_finished
 from chaos.evidence.facts import TRAIN, exit_status, places, ranks_text, signal_number, step_of, text_list
 from chaos.evidence.replica_loads import loaded_by_replica
 from chaos.evidence.timestamp import Timestamp
-from chaos.faults.device_errors.proof_link import KIND as LINK
 from chaos.history.event import Event
 from chaos.mechanisms.case import Case
 from chaos.mechanisms.markers import Launch
 from chaos.mechanisms.order import UNTOLD, suspicious
 from chaos.mechanisms.registry import Rule
 from chaos.mechanisms.rsc.phases import phase_ends, started_again
+from chaos.plan.effect import effect_of
+from chaos.plan.parts.fault import PlannedFault
 
 SIGKILL = 9
 HANDLERS: tuple[str, ...] = ()
@@ -81,7 +82,8 @@ def _judge_ends(case: Case, old: dict[int, Event]) -> None:
     """Judge that ranks that no fault hit were killed; they had no reason to end by themselves."""
     collector, expected = case.collector, _expected(case)
     # Over a broken link, or where a rank hangs, collectives may give up by themselves, before the agent kills the rank.
-    gave_up = any(fault.kind == LINK or fault.effect.hangs for fault in case.window.faults)
+    faults = case.window.faults
+    gave_up = any(_breaks_link(fault) or fault.effect.hangs for fault in faults)
     for rank in range(case.plan.layout.ranks):
         start = old.get(rank)
         ends = [] if start is None else case.history.select("rank.exit", attempt=TRAIN, rank=rank, pid=start.pid)
@@ -91,6 +93,11 @@ def _judge_ends(case: Case, old: dict[int, Event]) -> None:
             )
         elif rank not in case.window.hit and not gave_up and signal_number(ends[0].data.get("signal")) != SIGKILL:
             collector.fail(expected, f"rank {rank} was not killed: {exit_status(ends[0])}", ends[0].source)
+
+
+def _breaks_link(fault: PlannedFault) -> bool:
+    """Return whether the job notices a broken link; within one server no card may use the link."""
+    return effect_of(fault.kind).breaks_link and fault.effect.stops_training
 
 
 def _judge_order(case: Case, old: dict[int, Event], new: dict[int, Event]) -> None:

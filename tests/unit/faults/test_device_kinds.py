@@ -14,6 +14,7 @@ from chaos.base.wait import Patience
 from chaos.faults.ascend import device_reset, npu_link_down
 from chaos.faults.ascend.device_reset import DeviceReset
 from chaos.faults.ascend.npu_link_down import NpuLinkDown
+from chaos.faults.device_errors.raised import RaisedError
 from chaos.faults.kind import FaultKind, FaultMissed, Victim, needed_from_start
 from chaos.faults.nodes import node_reboot
 from chaos.faults.nodes.node_reboot import NodeReboot, RebootsNodes
@@ -370,3 +371,13 @@ def test_a_node_that_went_before_it_was_ordered_was_not_rebooted_by_this_fault(n
 def test_a_platform_that_cannot_reboot_is_missed_in_words() -> None:
     with pytest.raises(FaultMissed, match="cannot reboot a node"):
         NodeReboot().inject(FakeJob(), victim())
+
+
+def test_a_device_reports_the_very_error_that_the_effect_of_its_kind_names() -> None:
+    kinds = registry("kinds")
+    errors = {name: error for name in kinds.names() if (error := kinds.load(name).effect.error) is not None}
+    assert errors.keys() == {"suspect-remote"}
+    for name, error in errors.items():
+        raised = registry("faults").load(name)
+        assert isinstance(raised, RaisedError)
+        assert error.code in raised.text
