@@ -55,10 +55,20 @@ def prepare_cells(
 
     Raises ScenarioError, and click.UsageError where the SDK is not there or a job's input cannot be read.
     """
-    try:
-        return [prepare(loaded, cell, sdk, draw_seed) for loaded, cell in pairs]
-    except Refused as error:
-        raise click.UsageError(str(error)) from error
+    chosen = list(pairs)
+    prepared: list[Prepared] = []
+    for loaded, cell in chosen:
+        try:
+            prepared.append(prepare(loaded, cell, sdk, draw_seed))
+        except Refused as error:
+            raise click.UsageError(str(error) if len(chosen) == 1 else _refusal(loaded, cell, error)) from error
+    return prepared
+
+
+def _refusal(loaded: LoadedScenario, cell: Cell, error: Refused) -> str:
+    """Return why a call of several cells is refused as a whole: it names the cell that cannot work."""
+    among = f"cell {cell.name!r}: " if cell.name else ""
+    return f"{loaded.path}: {among}{error}; no cell of this call was started: mend this one, or leave it out"
 
 
 def refuse_impossible(pairs: Iterable[tuple[LoadedScenario, Cell]], sdk: str) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from chaos.base.plain_files import read_plain
 from chaos.jobs.inputs import sources_digest
 from chaos.jobs.kind import Command, JobError, JobKind, Launch, Simulated
 from chaos.jobs.msrun import msrun_argv, tft_environment
@@ -81,12 +82,23 @@ class MindSporeJob(JobKind):
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
         """Return the script, and the modules and packages beside it that it may import. Other inputs are unknown."""
         script = _script(scenario, scenario_directory)
-        files = sorted({script, *script.parent.glob("*.py")})
+        # No module has a name that begins with a dot: editors keep such files, and locks that are broken links.
+        beside = (file for file in script.parent.glob("*.py") if not file.name.startswith(".") and not file.is_dir())
+        files = sorted({script, *beside})
         packages = sorted(file.parent for file in script.parent.glob("*/__init__.py"))
         return {
-            **{f"script {file.name}": hashlib.sha256(file.read_bytes()).hexdigest() for file in files},
+            **{f"script {file.name}": _digest(file, script) for file in files},
             **{f"package {package.name}": sources_digest(package) for package in packages},
         }
+
+
+def _digest(file: Path, script: Path) -> str:
+    """Return the digest of the script, or of a module beside it. Raises JobError where the file cannot be read."""
+    try:
+        return hashlib.sha256(read_plain(file)).hexdigest()
+    except OSError as error:
+        advice = "make it readable" if file == script else "the script may import it: make it readable, or move it away"
+        raise JobError(f"job.script: {error}; {advice}") from error
 
 
 def _script(scenario: Scenario, directory: Path) -> Path:

@@ -69,8 +69,8 @@ class Inputs:
         now = self._now("when the run was planned")
         if sources := _sources(changes(self.begun, now.begun)):
             raise InputChanged(
-                f"{', '.join(sources)} has changed since the run was planned, so the plan may be that of another job; "
-                "run it again"
+                f"{self._differences(sources, now)} since the run was planned, so the plan may be that of another job; "
+                f"run it again{self._advice(sources)}"
             )
         return now
 
@@ -79,13 +79,31 @@ class Inputs:
 
         Raises InputChanged where a source or a configuration has changed: no job writes its own.
         """
-        changed_inputs = changes(self.begun, self._now("when the run began").begun)
+        now = self._now("when the run began")
+        changed_inputs = changes(self.begun, now.begun)
         if sources := _sources(changed_inputs):
             raise InputChanged(
-                f"{', '.join(sources)} has changed while the run went on, so its launches are not of one job; run it "
-                "again, and leave the files as they are meanwhile"
+                f"{self._differences(sources, now)} while the run went on, so its launches are not of one job; run it "
+                f"again, and leave the files as they are meanwhile{self._advice(sources)}"
             )
         return tuple(name.removeprefix(SEEN) for name in changed_inputs)
+
+    def _differences(self, names: Iterable[str], now: Inputs) -> str:
+        """Return what has become of each of these inputs, in words."""
+        words = []
+        for name in names:
+            state = "is gone" if name not in now.begun else "has changed" if name in self.begun else "is new"
+            words.append(f"{name} {state}")
+        return ", ".join(words)
+
+    def _advice(self, names: Iterable[str]) -> str:
+        """Return what to do about a source that was not there; empty where all of them were."""
+        if all(name in self.begun for name in names):
+            return ""
+        return (
+            " (a Python file beside the script counts, since a launch may import it: where the job writes the file "
+            "itself, let it write to its working directory)"
+        )
 
     def _now(self, before: str) -> Inputs:
         try:

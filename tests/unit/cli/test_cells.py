@@ -9,8 +9,11 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import click
 import pytest
 
+from chaos.base.refusal import Refused
+from chaos.cli import scenarios
 from chaos.report.summary import Summary, write_summary
 from chaos.run.cells import run_cells
 
@@ -110,3 +113,25 @@ def test_summary_json_is_replaced_in_one_piece(tmp_path: Path) -> None:
         "comparisons": [],
     }
     assert [file.name for file in path.parent.iterdir()] == ["summary.json"]
+
+
+def test_a_call_is_refused_as_a_whole_by_the_cell_whose_input_cannot_be_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared: list[str] = []
+
+    def prepare(loaded: Any, cell: Any, *_: object) -> Any:
+        del loaded
+        if cell.name == "b":
+            raise Refused("job.script: /jobs/model.py: is a FIFO; make it readable")
+        prepared.append(cell.name)
+
+    monkeypatch.setattr(scenarios, "prepare", prepare)
+    pairs = [(cell.loaded, cell.cell) for cell in cells("a", "b", "c")]
+    with pytest.raises(click.UsageError) as refused:
+        scenarios.prepare_cells(pairs, "auto")
+    assert str(refused.value) == (
+        "s.yaml: cell 'b': job.script: /jobs/model.py: is a FIFO; make it readable; no cell of this call was started: "
+        "mend this one, or leave it out"
+    )
+    assert prepared == ["a"]
+    with pytest.raises(click.UsageError, match=r"^job\.script: .*make it readable$"):
+        scenarios.prepare_cells(pairs[1:2], "auto")

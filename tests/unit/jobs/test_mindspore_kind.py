@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,21 @@ def test_a_changed_script_or_neighbour_is_another_baseline(tmp_path: Path) -> No
         neighbour.write_text(second)
         seen.append(tuple(KIND.fingerprint(scenario(), tmp_path).items()))
     assert len(set(seen)) == 3
+
+
+def test_a_module_that_cannot_be_read_is_named_with_its_remedy(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("")
+    os.mkfifo(tmp_path / "model.py")
+    with pytest.raises(JobError, match=r"job\.script: .*/model\.py: .*import it: make it readable, or move it away"):
+        KIND.fingerprint(scenario(), tmp_path)
+
+
+def test_what_an_editor_keeps_beside_the_script_is_no_input(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("")
+    before = KIND.fingerprint(scenario(), tmp_path)
+    (tmp_path / ".#train.py").symlink_to("somebody@host.1234")
+    (tmp_path / "backups.py").mkdir()
+    assert KIND.fingerprint(scenario(), tmp_path) == before
 
 
 def test_a_changed_package_beside_the_script_is_another_baseline(tmp_path: Path) -> None:

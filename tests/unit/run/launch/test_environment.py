@@ -61,3 +61,18 @@ def test_a_source_that_is_gone_is_an_error_that_says_so(tmp_path: Path, monkeypa
     monkeypatch.setattr(FakeJobKind, "fingerprint", gone)
     with pytest.raises(InputChanged, match=r"there is no file x\.py, which was there when .*; run it again"):
         inputs.changed()
+
+
+def test_a_source_that_appears_is_told_apart_from_one_that_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources = {"script train.py": "as it was", "script old.py": "as it was"}
+    monkeypatch.setattr(FakeJobKind, "fingerprint", lambda *_: dict(sources))
+    inputs = Inputs(FakeJobKind(), LOCAL, scenario(), tmp_path, {})
+    sources.update({"script train.py": "edited", "script made.py": "by the job"})
+    del sources["script old.py"]
+    change = "script made.py is new, script old.py is gone, script train.py has changed"
+    advice = "run it again.*where the job writes the file itself, let it write to its working directory"
+    for ask, when in ((inputs.begin, "since the run was planned"), (inputs.changed, "while the run went on")):
+        with pytest.raises(InputChanged, match=f"{change} {when}.*{advice}"):
+            ask()
