@@ -12,7 +12,10 @@ from chaos.trends.series import series_of
 
 
 def broken(rows: Iterable[RunRow]) -> list[RunRow]:
-    """Return the newest run of each cell that did not pass. A known finding that shows is no news."""
+    """Return the newest run of each cell that did not pass. A known finding that shows is no news.
+
+    Nor is a run that was interrupted.
+    """
     newest = [series.newest for series in series_of(rows)]
     return [row for row in newest if row.verdict != "pass" and not (row.verdict == "fail" and row.finding)]
 

@@ -6,18 +6,19 @@ Rows come in, a judgement goes out. The newest runs of each cell are compared wi
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import count
+from itertools import chain, count
 from statistics import median
 from typing import Any
 
 from chaos.evidence.finding import Verdict
-from chaos.trends.rank_test import lowest_p, p_longer, seconds_longer, share_longer
+from chaos.trends.rank_test import Strata, lowest_p
 from chaos.trends.row import RunRow, changes_between
-from chaos.trends.series import Series, samples, series_of, stale
+from chaos.trends.series import Series, is_of, series_of, stale, strata_of
+from chaos.trends.slowdown import confirmed, holm, p_slower
 
-ALPHA = 0.001
+ALPHA = 0.002
 """The chance of a false alarm in one call, over all phases and scenarios together."""
 
 NEWEST = 10
@@ -55,8 +56,9 @@ class Slower:
     """A phase of a cell that got slower than noise explains.
 
     ``p`` is the probability of such times without a slowdown beyond ``max_slower``, ``limit`` what it was compared
-    with. ``share`` and ``seconds`` say by how much it is slower, ``medians`` are those before and now, and ``samples``
-    how many runs each rests on. ``changes`` has what else changed between the runs.
+    with. ``share`` and ``seconds`` say by how much it is slower, and ``bound`` by how much at least, with a confidence
+    of 98 %. ``medians`` are those before and now, and ``samples`` how many runs each rests on. ``changes`` has what
+    else changed between the runs.
     """
 
     name: str
@@ -66,6 +68,7 @@ class Slower:
     tests: int
     share: float
     seconds: float
+    bound: float
     medians: tuple[float, float]
     samples: tuple[int, int]
     max_slower: float
@@ -98,18 +101,26 @@ class Flaky:
 
 @dataclass(frozen=True)
 class TooFew:
-    """A phase of a cell with too few samples for the test. ``needed`` is how many passing runs it takes in all."""
+    """A phase of a cell with too few samples for the test. ``needed`` is how many passing runs it takes in all.
+
+    ``newest`` and ``before`` count the runs that have the phase, ``comparable`` those of them that have a counterpart:
+    a run of the other side on the same host, where it is known, and with a like load.
+    """
 
     name: str
     phase: str
     newest: int
     before: int
+    comparable: int
     needed: int
 
 
 @dataclass(frozen=True)
 class GateResult:
-    """The judgement. ``tests`` counts the phases compared, ``stale`` names cells that have not run for a week."""
+    """The judgement. ``tests`` counts the phases compared, ``stale`` names cells that have not run for a week.
+
+    ``interrupted`` counts runs that Ctrl-C has ended among the newest; they are neither good nor bad.
+    """
 
     rules: Rules
     slower: tuple[Slower, ...]
@@ -119,6 +130,7 @@ class GateResult:
     tests: int
     cells: int
     stale: tuple[str, ...]
+    interrupted: int = 0
 
     @property
     def verdict(self) -> Verdict:
@@ -140,73 +152,100 @@ def gate(
     ``scenario`` leaves one scenario, or one cell; runs of soaks count only with ``soak``.
     """
     rules = rules or Rules()
+    rows = tuple(rows)
     every = series_of(rows, scenario, soak=soak)
     gone = stale(every, STALE_DAYS)
     looked_at = [_window(series, rules) for series in every if series not in gone]
-    compared = [(series, *sample) for series in looked_at for sample in _pairs(series, rules)]
-    tests = len(compared)
-    limit = rules.alpha / max(1, tests)
-    enough = [sample for sample in compared if lowest_p(len(sample[2]), len(sample[3])) <= limit]
+    compared = [entry for series in looked_at for entry in _compared(series, rules)]
+    significant = holm(compared, lambda entry: entry.p, rules.alpha)
+    slower = {entry.key: _slower(entry, limit, rules, len(compared)) for entry, limit in significant}
     return GateResult(
         rules,
-        tuple(
-            slower
-            for series, phase, newest, before in enough
-            if (slower := _slower(series, phase, newest, before, rules, tests)) is not None
-        ),
+        tuple(found for entry in compared if (found := slower.get(entry.key)) is not None),
         tuple(worse for series in looked_at if (worse := _worse(series)) is not None),
         tuple(flaky for series in looked_at if (flaky := _flaky(series, rules)) is not None),
-        tuple(
-            TooFew(series.name, phase, len(newest), len(before), needed_runs(rules, tests))
-            for series, phase, newest, before in compared
-            if lowest_p(len(newest), len(before)) > limit
-        ),
-        tests,
+        tuple(_too_few(compared, rules)),
+        len(compared),
         len(looked_at),
         tuple(series.name for series in gone),
+        _interrupted(rows, looked_at, scenario, soak=soak),
     )
 
 
 def needed_runs(rules: Rules, tests: int) -> int:
     """Return how many passing runs of a cell the test needs, the newest included, with so many phases compared."""
     limit = rules.alpha / max(1, tests)
-    return rules.newest + next(before for before in count(1) if lowest_p(rules.newest, before) <= limit)
+    return rules.newest + next(before for before in count(1) if lowest_p([(rules.newest, before)]) <= limit)
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """One phase of a cell: its newest times beside those before, and the probability that they differ by chance."""
+
+    series: Series
+    phase: str
+    strata: Strata
+    p: float
+
+    @property
+    def key(self) -> tuple[str, str]:
+        return self.series.name, self.phase
+
+    @property
+    def newest(self) -> list[float]:
+        return list(chain.from_iterable(stratum.newest for stratum in self.strata))
+
+    @property
+    def before(self) -> list[float]:
+        return list(chain.from_iterable(stratum.before for stratum in self.strata))
 
 
 def _window(series: Series, rules: Rules) -> Series:
     return Series(series.name, series.rows[-(rules.newest + rules.against) :])
 
 
-def _pairs(series: Series, rules: Rules) -> list[tuple[str, list[float], list[float]]]:
-    """Return the times of each phase in the newest passing runs, and in those before them."""
+def _compared(series: Series, rules: Rules) -> Iterator[_Compared]:
+    """Yield each phase. Only passing runs have the phases of the planned recovery."""
     passing = [row for row in series.rows if row.verdict == "pass"]
-    newest, before = samples(passing[-rules.newest :]), samples(passing[: -rules.newest])
-    return [(phase, newest.get(phase, []), before.get(phase, [])) for phase in {**before, **newest}]
+    for phase, strata in strata_of(passing[-rules.newest :], passing[: -rules.newest]).items():
+        yield _Compared(series, phase, strata, p_slower(strata, rules.max_slower))
 
 
-def _slower(
-    series: Series, phase: str, newest: Sequence[float], before: Sequence[float], rules: Rules, tests: int
-) -> Slower | None:
-    allowed = [seconds * (1 + rules.max_slower) for seconds in before]
-    p, limit = p_longer(newest, allowed), rules.alpha / tests
-    if p > limit:
+def _slower(entry: _Compared, limit: float, rules: Rules, tests: int) -> Slower | None:
+    found = confirmed(entry.strata, entry.p, max(rules.least, rules.max_slower), LEAST_SECONDS)
+    if found is None:
         return None
-    seconds, share = seconds_longer(newest, before), share_longer(newest, before)
-    if seconds < LEAST_SECONDS or share < rules.least:
-        return None
-    passing = [row for row in series.rows if row.verdict == "pass"]
+    newest, before = entry.newest, entry.before
+    passing = [row for row in entry.series.rows if row.verdict == "pass"]
     return Slower(
-        series.name,
-        phase,
-        p,
+        entry.series.name,
+        entry.phase,
+        found.p,
         limit,
         tests,
-        share,
-        seconds,
+        found.share,
+        found.seconds,
+        found.bound,
         (median(before), median(newest)),
         (len(before), len(newest)),
         rules.max_slower,
         changes_between(passing[-len(newest) - 1], passing[-1]),
+    )
+
+
+def _too_few(compared: Sequence[_Compared], rules: Rules) -> Iterator[TooFew]:
+    for entry in compared:
+        sizes = [(len(newest), len(before)) for newest, before in entry.strata if newest and before]
+        if lowest_p(sizes) > rules.alpha / len(compared):
+            numbers = len(entry.newest), len(entry.before), sum(map(sum, sizes))
+            yield TooFew(*entry.key, *numbers, needed_runs(rules, len(compared)))
+
+
+def _interrupted(rows: Sequence[RunRow], looked_at: Sequence[Series], scenario: str | None, *, soak: bool) -> int:
+    """Return how many runs were interrupted since the oldest run that is looked at."""
+    since = min((series.rows[0].started for series in looked_at), default="")
+    return sum(
+        row.interrupted and row.started >= since and is_of(row, scenario) and (soak or not row.soak) for row in rows
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from chaos.trends.gate import Flaky, GateResult, Slower, TooFew, Worse
+from chaos.trends.slowdown import CONFIDENCE
 
 
 def sentences(result: GateResult) -> Iterator[str]:
@@ -13,6 +14,8 @@ def sentences(result: GateResult) -> Iterator[str]:
     yield from (_worse(worse) for worse in result.worse)
     yield from (_flaky(flaky) for flaky in result.flaky)
     yield from _too_few(result)
+    if result.interrupted:
+        yield f"left out, interrupted: {result.interrupted} run{'s' if result.interrupted > 1 else ''}"
     if result.stale:
         yield f"left out, not run for a week: {', '.join(result.stale)}"
     yield _whole(result)
@@ -23,9 +26,10 @@ def _slower(slower: Slower) -> str:
     old, new = slower.samples
     beyond = f" by more than {slower.max_slower:.0%}" if slower.max_slower else ""
     return (
-        f"{slower.name}: {slower.phase} got slower{beyond}: {slower.share:+.1%} ({slower.seconds:+.2f} s), "
-        f"median {before:.2f} s of {old} runs before, {now:.2f} s of the newest {new}; one-sided Mann-Whitney test, "
-        f"p = {slower.p:.1e} (limit {slower.limit:.1e} for {slower.tests} phases compared); {changed(slower.changes)}"
+        f"{slower.name}: {slower.phase} got slower{beyond}: {slower.share:+.1%} ({slower.seconds:+.2f} s), more than "
+        f"{slower.bound:.1%} with {CONFIDENCE:.0%} confidence; median {before:.2f} s of {old} runs before, "
+        f"{now:.2f} s of the newest {new}; one-sided Mann-Whitney test, p = {slower.p:.1e} (limit {slower.limit:.1e} "
+        f"for {slower.tests} phases compared); {changed(slower.changes)}"
     )
 
 
@@ -52,12 +56,12 @@ def _too_few(result: GateResult) -> Iterator[str]:
     for name, entries in cells.items():
         if gone := [entry.phase for entry in entries if not entry.newest]:
             yield f"{name}: not measured in the newest passing runs: {', '.join(gone)}"
-        entries = [entry for entry in entries if entry.newest]
-        if not entries:
-            continue
-        runs, needed = min(entry.newest + entry.before for entry in entries), entries[0].needed
-        phases = ", ".join(entry.phase for entry in entries)
-        yield f"{name}: too few samples: {runs} passing runs, {needed} are needed ({phases})"
+        if entries := [entry for entry in entries if entry.newest]:
+            fewest = min(entries, key=lambda entry: entry.comparable)
+            runs = fewest.newest + fewest.before
+            like = "" if fewest.comparable == runs else f", {fewest.comparable} of them on like hosts with a like load"
+            phases = ", ".join(entry.phase for entry in entries)
+            yield f"{name}: too few samples: {runs} passing runs{like}, {fewest.needed} are needed ({phases})"
 
 
 def _whole(result: GateResult) -> str:

@@ -38,7 +38,7 @@ FAMILIES = (RUNS, VERDICT, STARTED, LENGTH, RECOVERY, PHASE, BUDGET, VERSIONS)
 
 
 def openmetrics(rows: Iterable[RunRow]) -> str:
-    """Return the text. ``rows`` come oldest first; runs of soaks do not count."""
+    """Return the text. ``rows`` come oldest first; runs of soaks and interrupted ones do not count."""
     every = series_of(rows)
     lines: list[str] = []
     for family in FAMILIES:

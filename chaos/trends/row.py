@@ -70,6 +70,16 @@ class RunRow:
         return f"{self.scenario}[{self.cell}]" if self.cell else self.scenario
 
     @property
+    def interrupted(self) -> bool:
+        """Whether Ctrl-C ended the run: its verdict says nothing about the job, so it is neither good nor bad."""
+        return self.verdict == "unknown" and self.headline.startswith(("interrupted;", "interrupted in "))
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the machine had more to do than it has processors, in the minute before the run."""
+        return self.load is not None and bool(self.processors) and self.load > (self.processors or 0)
+
+    @property
     def versions(self) -> tuple[str, ...]:
         """What was run, in the order of :data:`VERSIONS`."""
         return tuple(getattr(self, name) for name in VERSIONS)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from chaos.trends.rank_test import Stratum
 from chaos.trends.row import RunRow, times_of
 
 TOTAL = "total"
@@ -23,15 +25,19 @@ class Series:
         return self.rows[-1]
 
 
-def series_of(rows: Iterable[RunRow], scenario: str | None = None, *, soak: bool = False) -> list[Series]:
+def series_of(
+    rows: Iterable[RunRow], scenario: str | None = None, *, soak: bool = False, interrupted: bool = False
+) -> list[Series]:
     """Return the series of ``rows``, which come oldest first. Runs of soaks count only with ``soak``.
+
+    Runs that Ctrl-C has interrupted count only with ``interrupted``.
 
     ``scenario`` leaves only the cells of that scenario, or the one cell ``scenario[cell]``. A series is named after its
     cell, and after its setting where the cell has several.
     """
     found: dict[tuple[str, str, str, str, int | None], list[RunRow]] = {}
     for row in rows:
-        if (soak or not row.soak) and scenario in (None, row.scenario, row.name):
+        if (soak or not row.soak) and (interrupted or not row.interrupted) and is_of(row, scenario):
             key = (row.scenario, row.cell, row.platform, row.sdk.partition(" ")[0], row.ranks)
             found.setdefault(key, []).append(row)
     names = [own[0].name for own in found.values()]
@@ -41,22 +47,30 @@ def series_of(rows: Iterable[RunRow], scenario: str | None = None, *, soak: bool
     ]
 
 
+def is_of(row: RunRow, scenario: str | None) -> bool:
+    """Return whether a run is of ``scenario``: the name of one, that of a cell, or None for all."""
+    return scenario in (None, row.scenario, row.name)
+
+
 def _setting(row: RunRow) -> str:
     ranks = "" if row.ranks is None else f"{row.ranks} ranks"
     return ", ".join(part for part in (row.platform, row.sdk.partition(" ")[0], ranks) if part)
 
 
-def samples(rows: Sequence[RunRow]) -> dict[str, list[float]]:
-    """Return the times of each phase, and of the whole recovery as ``total``, in passing runs.
+def strata_of(newest: Sequence[RunRow], before: Sequence[RunRow]) -> dict[str, list[Stratum]]:
+    """Return the times of each phase, and of the whole recovery as ``total``, in strata of like runs.
 
-    The phases of a run that did not pass are not those of the planned recovery.
+    Runs on a loaded machine are compared among themselves, and so are those of a host that made runs of both sides.
+    All other hosts share a stratum: the name of a machine in a cloud never comes back.
     """
-    times: dict[str, list[float]] = {}
-    for row in rows:
-        if row.verdict == "pass":
+    common = {row.host for row in newest} & {row.host for row in before}
+    strata: dict[str, dict[tuple[str, bool], Stratum]] = defaultdict(lambda: defaultdict(lambda: Stratum([], [])))
+    for side, rows in enumerate((newest, before)):
+        for row in rows:
+            key = (row.host if row.host in common else "", row.loaded)
             for phase, seconds in times_of(row).items():
-                times.setdefault(phase, []).append(seconds)
-    return times
+                strata[phase][key][side].append(seconds)
+    return {phase: list(own.values()) for phase, own in strata.items()}
 
 
 def stale(series: Sequence[Series], days: float) -> list[Series]:

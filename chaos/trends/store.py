@@ -6,9 +6,11 @@ ordinary one, not WAL, since reports directories also lie on network file system
 
 from __future__ import annotations
 
+import os
+import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
@@ -46,6 +48,8 @@ def changing(path: Path) -> Iterator[sqlite3.Connection]:
     """
     if is_no_file(path) or path.is_symlink():
         raise StoreUnusable(f"{path}: is not a plain file: move it away")
+    if not path.exists():
+        _make_file(path)
     try:
         with closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
             connection.execute("BEGIN IMMEDIATE")
@@ -66,9 +70,11 @@ def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
             "use the newer chaos, or another --reports"
         )
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    ((pages,), (size,)) = (connection.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size"))
+    if (length := path.stat().st_size) < pages * size:  # SQLite reads a last page that is cut off as if zeros followed
+        raise StoreDamaged(f"it is cut off: {length} of {pages * size} bytes")
     if version == 0 and not tables:
-        _make(connection)
-        return
+        raise StoreDamaged("it is empty")
     if not version or not {"run", "phase"} <= tables:
         raise StoreDamaged("it holds other tables than a store of runs")
     if version < SCHEMA:
@@ -81,6 +87,25 @@ def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
 
 def _columns(connection: sqlite3.Connection, table: str) -> tuple[str, ...]:
     return tuple(name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})"))
+
+
+def _make_file(path: Path) -> None:
+    """Make a store that is whole from its first moment on: so an empty file is one that was cut off.
+
+    A store that another process makes at the same time stays. Raises StoreUnusable where no file can be written.
+    """
+    new = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
+    try:
+        with closing(sqlite3.connect(new, isolation_level=None)) as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            _make(connection)
+            connection.execute("COMMIT")
+        with suppress(FileExistsError):
+            os.link(new, path)
+    except (sqlite3.Error, OSError) as error:
+        raise StoreUnusable(f"{path}: cannot be made: {error}") from error
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def _make(connection: sqlite3.Connection) -> None:

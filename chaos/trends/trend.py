@@ -48,7 +48,7 @@ class PhaseTrend:
 
 @dataclass(frozen=True)
 class Trend:
-    """One cell over many nights. ``verdicts`` counts those of its runs."""
+    """One cell over many nights. ``verdicts`` counts those of its runs, interrupted ones apart."""
 
     name: str
     runs: int
@@ -67,15 +67,17 @@ def trends(
 ) -> list[Trend]:
     """Return the trend of each cell over its last ``last`` runs, by default over all. ``rows`` come oldest first."""
     return [
-        _trend(Series(series.name, series.rows[-last:] if last else series.rows))
-        for series in series_of(rows, scenario, soak=soak)
+        trend_of(Series(series.name, series.rows[-last:] if last else series.rows))
+        for series in series_of(rows, scenario, soak=soak, interrupted=True)
     ]
 
 
-def _trend(series: Series) -> Trend:
+def trend_of(series: Series) -> Trend:
+    """Return the phases of a series with their change points."""
     passing = [row for row in series.rows if row.verdict == "pass"]
     names = [name for name in dict.fromkeys(name for row in passing for name in times_of(row)) if name != TOTAL]
-    verdicts = {verdict: sum(row.verdict == verdict for row in series.rows) for verdict in ("pass", "fail", "unknown")}
+    words = ["interrupted" if row.interrupted else row.verdict for row in series.rows]
+    verdicts = {word: words.count(word) for word in ("pass", "fail", "unknown", "interrupted")}
     return Trend(
         series.name,
         len(series.rows),

@@ -76,11 +76,13 @@ def nights(
     scenario: str = "kill-rank",
     noise: float = 0.05,
     busy_nights: float = 0.0,
+    tails: int | None = None,
 ) -> list[RunRow]:
     """Rows of ``number`` nights of all scenarios. From night ``slow_from`` on one phase of ``scenario`` is slower.
 
     The noise of each phase is lognormal, and one time in fifty is half as long again. On a share of the nights,
-    ``busy_nights``, the machine is busy: all phases take up to a fifth longer.
+    ``busy_nights``, the machine is busy: all phases take up to a fifth longer. With ``tails`` the logarithm of the
+    noise has Student's distribution with so many degrees of freedom, whose tails are heavier.
     """
     dice = random.Random(seed)
     rows = []
@@ -88,10 +90,19 @@ def nights(
         busy = 1 + dice.random() / 5 if dice.random() < busy_nights else 1.0
         for name in SCENARIOS:
             times = {
-                phase: typical * busy * math.exp(dice.gauss(0, noise)) * (1.5 if dice.random() < 0.02 else 1.0)
+                phase: typical
+                * busy
+                * math.exp(noise * _normal_or_student(dice, tails))
+                * (1.5 if dice.random() < 0.02 else 1.0)
                 for phase, typical in PHASES.items()
             }
             if slow_from is not None and index >= slow_from and name == scenario:
                 times[slow] *= 1 + by
             rows.append(a_row(index, name, times))
     return rows
+
+
+def _normal_or_student(dice: random.Random, freedom: int | None) -> float:
+    if freedom is None:
+        return dice.gauss(0, 1)
+    return dice.gauss(0, 1) / math.sqrt(dice.gammavariate(freedom / 2, 2) / freedom)

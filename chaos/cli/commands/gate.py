@@ -55,7 +55,7 @@ def _share(_: click.Context, __: click.Parameter, text: str) -> float:
 @click.option(
     "--alpha",
     type=click.FloatRange(0, 0.5, min_open=True),
-    default=0.001,
+    default=0.002,
     show_default=True,
     help="Chance of a false alarm in one call.",
 )
@@ -76,9 +76,9 @@ def command(
     """Compare the newest runs of each cell with the runs before them, from the store of runs.
 
     A phase got slower when a one-sided Mann-Whitney test says that noise does not explain the newest times, at --alpha
-    divided by the number of phases compared, and when it is at least 5% and 0.01 s. A verdict got worse when the newest
-    is worse than the usual one. A cell is flaky when it passed and failed on one version. SCENARIO is the name of a
-    scenario, or of one cell: kill-rank[victim=1].
+    for all phases together (Holm), and when the slowdown is larger than 5% and than the noise of a single run, with 98%
+    confidence. A verdict got worse when the newest is worse than the usual one. A cell is flaky when it passed and
+    failed on one version. SCENARIO is the name of a scenario, or of one cell: kill-rank[victim=1].
 
     \b
     Examples:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,8 @@ import pytest
 from chaos.trends.gate import GateResult, Rules, gate, needed_runs
 from chaos.trends.gate_text import sentences
 from chaos.trends.row import RunRow
+from chaos.trends.series import strata_of
+from chaos.trends.slowdown import holm, p_slower
 from chaos.trends.store import FILE, changing, put_rows
 from tests.kit.many_runs import PHASES, SCENARIOS, a_row, nights
 from tests.unit.cli.kit import Ended
@@ -52,15 +55,14 @@ def test_a_slowdown_of_15_percent_is_found_within_10_nights_without_a_false_alar
 @pytest.mark.nightly
 def test_slowdowns_are_found_and_alarms_are_rare_whatever_the_seed() -> None:
     histories = [nights(seed, 360, slow_from=SLOW_FROM) for seed in range(40)]
-    assert sum(nights_to_find(rows) is not None for rows in histories) >= 32
-    # 0.001 a night is the most that the test admits: 12 alarms in 40 times 300 nights.
-    assert sum(false_alarms(rows) for rows in histories) <= 20
+    assert sum(nights_to_find(rows) is not None for rows in histories) >= 38
+    assert max(false_alarms(rows) for rows in histories) <= 1
 
 
 @pytest.mark.nightly
 def test_busy_nights_raise_no_more_alarms_than_others() -> None:
     histories = [nights(seed, 350, busy_nights=0.1) for seed in range(40)]
-    assert sum(false_alarms(rows) for rows in histories) <= 24
+    assert max(false_alarms(rows) for rows in histories) <= 1
 
 
 def test_the_message_has_the_test_its_probability_and_the_effect() -> None:
@@ -69,7 +71,8 @@ def test_the_message_has_the_test_its_probability_and_the_effect() -> None:
     assert slower.share == pytest.approx(0.15, abs=0.04)
     text = next(sentences(gate(rows)))
     assert text.startswith("kill-rank: load got slower: +1")
-    assert "one-sided Mann-Whitney test, p = " in text and "(limit 3.7e-05 for 27 phases compared)" in text
+    assert "more than 5.0% with 98% confidence" in text
+    assert "one-sided Mann-Whitney test, p = " in text and "(limit 7.4e-05 for 27 phases compared)" in text
     assert "changed with it: code c0de → c0df" in text
 
 
@@ -88,6 +91,48 @@ def test_a_phase_may_get_as_much_slower_as_is_allowed() -> None:
 def test_a_slowdown_too_small_to_matter_is_not_reported() -> None:
     rows = nights(3, 50, noise=0.001, slow_from=40, by=0.02)
     assert gate(rows).verdict == "pass"
+
+
+def test_noise_that_hides_a_slowdown_is_no_alarm_though_its_ranks_are_rare() -> None:
+    before = [1 + 0.2 * math.sin(7 * number) for number in range(30)]
+    rare = [
+        a_row(n, phases={"load": seconds}) for n, seconds in enumerate([*before, *[1.21 + n / 999 for n in range(10)]])
+    ]
+    assert p_slower(strata_of(rare[30:], rare[:30])["load"], 0) < 1e-6
+    assert gate(rare).slower == ()
+
+
+def test_the_method_of_holm_admits_more_than_dividing_by_all() -> None:
+    found = holm([0.02, 0.04, 0.0001], lambda p: p, 0.05)
+    assert [p for p, _ in found] == [0.0001, 0.02, 0.04]
+    assert [limit for _, limit in found] == pytest.approx([0.05 / 3, 0.05 / 2, 0.05])
+    assert holm([0.03, 0.03, 0.0001], lambda p: p, 0.05)[1:] == []
+
+
+def test_runs_on_a_loaded_machine_are_compared_among_themselves() -> None:
+    slow = {name: seconds * 1.4 for name, seconds in PHASES.items()}
+    rows = [a_row(n, phases=slow, load=9.0, processors=4) if n % 9 == 0 or n >= 30 else a_row(n) for n in range(40)]
+    assert gate(rows).slower == ()
+    alike = [replace(row, load=0.5) for row in rows]
+    assert len(gate(alike).slower) == len(PHASES) + 1
+
+
+def test_newest_runs_that_are_all_on_a_loaded_machine_are_unknown() -> None:
+    rows = [a_row(n, load=9.0 if n >= 30 else 0.5, processors=4) for n in range(40)]
+    assert gate(rows).verdict == "unknown"
+    assert "40 passing runs, 0 of them on like hosts with a like load" in "\n".join(sentences(gate(rows)))
+
+
+def test_a_slower_host_is_compared_with_itself() -> None:
+    slow = {name: seconds * 1.4 for name, seconds in PHASES.items()}
+    rows = [a_row(n, phases=slow, host="old") if n % 9 == 0 or n >= 30 else a_row(n) for n in range(40)]
+    assert gate(rows).slower == ()
+
+
+def test_hosts_whose_names_never_come_back_are_compared() -> None:
+    rows = [replace(row, host=f"pod-{row.run}") for row in steady(50, slow_from=40)]
+    (slower,) = gate(rows).slower
+    assert slower.phase == "load" and "host" in slower.changes
 
 
 def test_a_faster_phase_is_no_finding() -> None:
@@ -149,6 +194,16 @@ def test_a_flip_on_one_version_is_flaky() -> None:
     assert "kill-rank: flaky: 9 passed and 1 failed of the newest runs, all on one version" in "\n".join(
         sentences(gate(rows))
     )
+
+
+def test_an_interrupted_run_is_neither_good_nor_bad() -> None:
+    rows = steady(40)
+    stopped = replace(rows[-1], verdict="unknown", headline="interrupted; job ended; faults undone; nothing left")
+    rows += [replace(stopped, run=f"{row.run}-again", scenario=row.scenario) for row in rows[-3:]]
+    result = gate(rows)
+    assert (result.verdict, result.worse, result.interrupted) == ("pass", (), 3)
+    assert "left out, interrupted: 3 runs" in list(sentences(result))
+    assert gate([replace(row, headline="deadline of the save ran out") for row in rows]).worse != ()
 
 
 def test_a_flip_with_a_new_version_is_not_flaky() -> None:

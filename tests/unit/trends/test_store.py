@@ -148,7 +148,11 @@ def overwritten(path: Path) -> None:
     path.write_bytes(b"no database at all " * 1000)
 
 
-@pytest.mark.parametrize("spoil", [cut_off, overwritten])
+def emptied(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+@pytest.mark.parametrize("spoil", [cut_off, overwritten, emptied])
 def test_a_damaged_store_is_told_kept_aside_and_made_again(reports: Path, spoil: Callable[[Path], None]) -> None:
     put(reports, *(a_row(number) for number in range(400)))
     record_run(reports, finished(reports))
@@ -168,6 +172,37 @@ def test_what_can_be_read_of_a_store_that_was_cut_off_is_kept(reports: Path) -> 
     rows = read_runs(reports).rows
     assert len(rows) > 100
     assert set(rows) & {a_row(number) for number in range(400)}
+
+
+@pytest.mark.parametrize("length", [0, 1, 16, 99, 100, 511, 4095, 4096, 4097, 8192, 20_000, -4096, -1])
+def test_a_store_that_was_cut_off_anywhere_loses_no_run_whose_files_are_there(reports: Path, length: int) -> None:
+    put(reports, *(a_row(number) for number in range(400)))
+    record_run(reports, finished(reports))
+    whole = (reports / FILE).read_bytes()
+    (reports / FILE).write_bytes(whole[:length])
+    newer = finished(reports, "run-2")
+    (note,) = record_run(reports, newer)
+    assert "was damaged (" in note and "kept as runs.sqlite.damaged-1" in note
+    assert (reports / "runs.sqlite.damaged-1").read_bytes() == whole[:length]
+    runs = read_runs(reports)
+    assert runs.notes == () and {"run-1", "run-2"} <= {row.run for row in runs.rows}
+
+
+def test_a_store_that_two_processes_make_at_once_is_made_once(reports: Path) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda number: put(reports, a_row(number)), range(32)))
+    assert len(stored(reports)) == 32
+    assert [path.name for path in reports.iterdir()] == [FILE]
+
+
+def test_a_store_that_two_processes_repair_at_once_is_repaired_once(reports: Path) -> None:
+    record_run(reports, finished(reports))
+    (reports / FILE).write_bytes(b"")
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda _: read_runs(reports), range(8)))
+    assert sum(len(runs.notes) for runs in found) == 1
+    assert {len(runs.rows) for runs in found} == {1}
+    assert len(list(reports.glob("*.damaged-*"))) == 1
 
 
 def test_a_run_repairs_a_damaged_store_too(reports: Path) -> None:
