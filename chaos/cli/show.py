@@ -1,13 +1,17 @@
-"""Shows a result on the terminal."""
+"""Shows a result on the terminal, and the pages that a command has written."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import click
+
+from chaos.cli import codes
 from chaos.cli.streams import OutputLost
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from chaos.report.compare import Comparison
@@ -45,3 +49,20 @@ def show_comparison(comparison: Comparison) -> None:
 
     with suppress(OutputLost, BrokenPipeError, SystemExit):
         print_comparison(comparison, Console())
+
+
+def show_pages(write: Callable[[], Iterable[Path]], open_browser: bool) -> int:
+    """Write pages, print their paths, and open them with ``open_browser``; return the exit code."""
+    import webbrowser
+
+    try:
+        pages = list(write())
+    except OSError as error:
+        place = f" to {Path(error.filename).parent}" if error.filename else ""
+        click.echo(f"chaos: the page cannot be written{place}: {error.strerror}", err=True)
+        return codes.HARNESS
+    for page in pages:
+        click.echo(str(page))
+    if open_browser and not all(webbrowser.open(page.resolve().as_uri()) for page in pages):
+        click.echo("chaos: no browser was found here; open the file by hand", err=True)
+    return codes.PASS

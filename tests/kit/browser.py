@@ -55,3 +55,15 @@ class Visit:
     def close(self) -> None:
         """Close the page, and forget what it stored."""
         self.page.context.close()
+
+
+def expect(locator: Any) -> Any:
+    """Return playwright's assertions, which wait for their condition."""
+    from playwright.sync_api import expect as waiting
+
+    return waiting(locator)
+
+
+def after_drawing(page: Page) -> None:
+    """Wait until what was asked for is drawn."""
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import webbrowser
 from pathlib import Path
 
 import click
 
-from chaos.cli import codes
 from chaos.cli.debug import debug_option
 from chaos.cli.options import reports_option
-from chaos.cli.paths import find_run, run_names
+from chaos.cli.paths import find_run, run_names, stored_runs
+from chaos.cli.show import show_pages
 
 
 @click.command("report", short_help="Make the page of a run, or of a directory of runs.")
@@ -28,7 +27,8 @@ def command(runs: tuple[str, ...], trace: Path | None, open_browser: bool, repor
     --no-report.
 
     DIR is a directory of runs. Its page shows the night at a glance: scenarios and verdicts, each linked to its run,
-    and which faults were tried in which phase, and which never.
+    and which faults were tried in which phase, and which never. Where there is a store of runs, trends.html is made as
+    well, with the times over nights.
 
     --trace FILE writes the timeline of one run as trace events, which Perfetto (ui.perfetto.dev) and MindStudio Insight
     open: a process for each rank, an arrow from each fault to its detection.
@@ -43,17 +43,10 @@ def command(runs: tuple[str, ...], trace: Path | None, open_browser: bool, repor
     single = [find_run(text, reports) for text in (runs or ("latest",)) if Path(text) not in directories]
     if trace is not None and len(single) != 1:
         raise click.UsageError("--trace takes one run")
-    try:
-        pages = [_make_page(run, trace) for run in single] + [_make_index(directory) for directory in directories]
-    except OSError as error:
-        place = f" to {Path(error.filename).parent}" if error.filename else ""
-        click.echo(f"chaos: the page cannot be written{place}: {error.strerror}", err=True)
-        return codes.HARNESS
-    for page in pages:
-        click.echo(str(page))
-    if open_browser and not all(webbrowser.open(page.resolve().as_uri()) for page in pages):
-        click.echo("chaos: no browser was found here; open the file by hand", err=True)
-    return codes.PASS
+    return show_pages(
+        lambda: [_make_page(run, trace) for run in single] + [_make_index(directory) for directory in directories],
+        open_browser,
+    )
 
 
 def _holds_runs(path: Path) -> bool:
@@ -85,4 +78,17 @@ def _make_index(directory: Path) -> Path:
 
     if not run_names(directory):
         raise click.UsageError(f"{directory} is neither a run nor a directory of runs")
+    _make_trends(directory)
     return write_index(directory, sorted(registry("faults").points))
+
+
+def _make_trends(directory: Path) -> None:
+    """Write the page of times over nights where the directory has a store of runs; the index links it."""
+    from chaos.trends.page.write import page_name, write_trends
+    from chaos.trends.store import FILE
+
+    if (directory / FILE).exists():
+        try:
+            write_trends(stored_runs(directory), directory, directory / page_name(None))
+        except click.UsageError as error:
+            click.echo(f"chaos: {page_name(None)} is not made: {error.message}", err=True)

@@ -14,6 +14,8 @@ from chaos.report.index.coverage import coverage
 from chaos.report.index.rows import by_scenario, read_results, rows
 
 FILE = "index.html"
+TRENDS = "trends.html"
+"""The page of times over nights, which `chaos trend --page` writes beside the index."""
 SIGNS = {"pass": "✓", "fail": "✗", "unknown": "?", "finding": "!"}
 """The sign of each verdict: a colour alone tells nothing on paper, or to who does not see it."""
 WORDS = {"pass": "passed", "fail": "failed", "unknown": "unknown", "finding": "failed as a known finding says"}
@@ -41,6 +43,7 @@ def write_index(directory: Path, kinds: list[str]) -> Path:
         coverage=coverage((result for _, result in results), kinds),
         signs=SIGNS,
         words=WORDS,
+        trends=TRENDS if (directory / TRENDS).is_file() else None,
         seconds=sum(row.seconds or 0 for row in shown),
     )
     path = directory / FILE

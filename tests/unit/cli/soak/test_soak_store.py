@@ -7,8 +7,7 @@ from pathlib import Path
 
 from chaos.cli.commands.soak import _Soak
 from chaos.soak.soak import SoakRun
-from chaos.trends.runs import read_runs
-from chaos.trends.store import FILE, changing, put_rows
+from chaos.trends.store import FILE, changing, get_rows, put_rows
 from tests.kit.many_runs import a_row
 
 
@@ -19,8 +18,6 @@ def test_each_run_of_a_soak_is_marked_and_no_other(tmp_path: Path) -> None:
     ended: Future[SoakRun | None] = Future()
     ended.set_result(SoakRun("kill-rank", "", "code", "pass", f"{first.run} {second.run}", 0.0, 1.0, 0.5))
     assert _Soak([], tmp_path, 1, 1, False, {}, "auto")._take({ended}) == set()
-    assert {row.run: row.soak for row in read_runs(tmp_path).rows} == {
-        first.run: True,
-        second.run: True,
-        other.run: False,
-    }
+    with changing(tmp_path / FILE) as connection:
+        soaked = {row.run: row.soak for row in get_rows(connection)}
+    assert soaked == {first.run: True, second.run: True, other.run: False}

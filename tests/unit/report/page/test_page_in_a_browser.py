@@ -11,7 +11,7 @@ import pytest
 from chaos.base.wait import wait_for
 from chaos.report.page.render import render
 from tests.kit import large_page, page_data
-from tests.kit.browser import PATIENCE_MS, Page, Visit, open_browser
+from tests.kit.browser import PATIENCE_MS, Page, Visit, after_drawing, expect, open_browser
 
 pytestmark = pytest.mark.processes
 
@@ -58,13 +58,6 @@ def visit(browser: Any, files: Callable[[str], Path]) -> Iterator[Open]:
         each.close()
 
 
-def expect(locator: Any) -> Any:
-    """Return playwright's assertions, which wait for their condition."""
-    from playwright.sync_api import expect as waiting
-
-    return waiting(locator)
-
-
 def window(page: Page) -> tuple[float, float]:
     """Return the part of the run's time that the timeline shows."""
     root = page.locator(".timeline")
@@ -74,11 +67,6 @@ def window(page: Page) -> tuple[float, float]:
 def length(page: Page) -> float:
     begin, end = window(page)
     return end - begin
-
-
-def after_drawing(page: Page) -> None:
-    """Wait until what was asked for is drawn."""
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def point_at(page: Page, t: float, y: float) -> tuple[float, float]:

@@ -1,0 +1,113 @@
+"""The data of the page of trends, from rows of the store. Facts only, as in a run's page."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from chaos.report.page.model import FILE as PAGE
+from chaos.trends.gate_text import changed
+from chaos.trends.row import RunRow
+from chaos.trends.series import Series, series_of
+from chaos.trends.trend import PhaseTrend, trend_of
+
+SYMBOLS = {"pass": "✓", "fail": "✗", "unknown": "?", "interrupted": "⊘"}
+"""What stands for each verdict, and for a run that was interrupted."""
+
+
+def page_data(
+    rows: Iterable[RunRow],
+    reports: Path,
+    page: Path,
+    scenario: str | None = None,
+    *,
+    last: int | None = None,
+    soak: bool = False,
+) -> dict[str, Any]:
+    """Return the cells with their runs, phases, change points and flips.
+
+    ``page`` is the file to be: the report.html of each run that still exists is linked from there.
+    """
+    every = series_of(rows, scenario, soak=soak, interrupted=True)
+    return {"cells": [_cell(Series(one.name, one.rows[-last:] if last else one.rows), reports, page) for one in every]}
+
+
+def _cell(series: Series, reports: Path, page: Path) -> dict[str, Any]:
+    trend = trend_of(series)
+    places = {row.run: index for index, row in enumerate(series.rows)}
+    return {
+        "name": series.name,
+        "verdicts": {word: number for word, number in trend.verdicts.items() if number},
+        "first": trend.first[:10],
+        "last": trend.last[:10],
+        "runs": [_run(row, reports, page) for row in series.rows],
+        "phases": [_phase(phase, series.rows, places) for phase in trend.phases],
+        "flips": list(_flips(series.rows)),
+    }
+
+
+def _run(row: RunRow, reports: Path, page: Path) -> dict[str, Any]:
+    word = "interrupted" if row.interrupted else row.verdict
+    return {
+        "run": row.run,
+        "started": row.started,
+        "word": word,
+        "symbol": SYMBOLS[word],
+        "headline": row.headline,
+        "report": _report(row.run, reports, page),
+    }
+
+
+def _report(run: str, reports: Path, page: Path) -> str | None:
+    """Return the path of a run's page from the directory of ``page``; None where there is none."""
+    directory = reports / run
+    if run in ("", "..") or Path(run).name != run or directory.is_symlink():
+        return None
+    path = directory / PAGE
+    if not path.is_file() or path.is_symlink():
+        return None
+    return quote(Path(os.path.relpath(path.resolve(), page.parent.resolve())).as_posix())
+
+
+def _phase(phase: PhaseTrend, rows: Sequence[RunRow], places: dict[str, int]) -> dict[str, Any]:
+    times: list[float | None] = [None] * len(rows)
+    for run, seconds in zip(phase.runs, phase.times, strict=True):
+        times[places[run]] = round(seconds, 6)
+    return {
+        "phase": phase.phase,
+        "count": len(phase.times),
+        "times": times,
+        "p50": phase.p50,
+        "p95": phase.p95,
+        "spread": phase.spread,
+        "points": [
+            {
+                "at": places[point.run],
+                "run": point.run,
+                "date": point.started[:10],
+                "before": point.medians[0],
+                "now": point.medians[1],
+                "p": point.p,
+                "changes": changed(point.changes),
+            }
+            for point in phase.change_points
+        ],
+    }
+
+
+def _flips(rows: Sequence[RunRow]) -> Iterator[dict[str, Any]]:
+    """Yield each run whose verdict is pass after a fail, or fail after a pass; others between them do not count."""
+    before: RunRow | None = None
+    for index, row in enumerate(rows):
+        if row.verdict == "unknown":
+            continue
+        if before is not None and before.verdict != row.verdict:
+            yield {
+                "at": index,
+                "text": f"{before.verdict} → {row.verdict}",
+                "same": before.versions == row.versions,
+            }
+        before = row
