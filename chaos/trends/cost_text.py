@@ -6,11 +6,13 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from chaos.trends.cost import Cost
+from chaos.trends.cost import HOUR, Cost
 
 
 def print_cost(cost: Cost, console: Console) -> None:
     """Print the mechanisms, the phases of each, and what is measured and what is assumed."""
+    cards, hours = f"{cost.cluster.ranks:,}", f"{cost.cluster.between / HOUR:,.2f}"
+    console.print(Text(f"effective training time (ETTR) of {cards} cards with a failure every {hours} hours\n"))
     table = _table("mechanism", "runs", "recovery s", "trained again s", "ETTR")
     for own in cost.mechanisms:
         seconds = (f"{own.recovery:.1f}", f"{own.lost:.1f}")
@@ -18,7 +20,7 @@ def print_cost(cost: Cost, console: Console) -> None:
     console.print(table)
     for own in cost.mechanisms:
         console.print(Text(f"\n{own.mechanism}: what each phase costs, and what a minute less of it is worth"))
-        table = _table("phase", "p50 s", "cost, points", "card hours a month", "a minute less, points")
+        table = _table("phase", "p50 s", "cost, % of time", "card hours a month", "a minute less, % of time")
         for phase in own.phases:
             figures = (f"{phase.seconds:.2f}", f"{phase.cost * 100:.4f}", f"{phase.card_hours:,.1f}")
             table.add_row(Text(phase.phase), *figures, f"{phase.minute * 100:.4f}")

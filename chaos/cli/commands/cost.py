@@ -29,6 +29,7 @@ from chaos.cli.streams import OutputLost
     "--save-time", type=click.FloatRange(0), default=0.0, metavar="SECONDS", help="Seconds that one holds up training."
 )
 @click.option("--step", type=click.FloatRange(0, min_open=True), metavar="SECONDS", help="Length of a training step.")
+@click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N runs of each cell.")
 @reports_option
 @json_option
 @debug_option
@@ -39,6 +40,7 @@ def command(
     interval: float | None,
     save_time: float,
     step: float | None,
+    last: int | None,
     reports: Path,
     as_json: bool,
 ) -> int:
@@ -53,6 +55,7 @@ def command(
       chaos cost --ranks 16384 --published llama3 --checkpoint-interval 1800
     """
     from chaos.trends.cost import PUBLISHED, Cluster, Rate, cost_of
+    from chaos.trends.series import series_of
 
     if (mtbf_hours is None) == (published is None):
         raise click.UsageError("give the rate of failures: --mtbf-hours of one card, or --published llama3")
@@ -61,7 +64,10 @@ def command(
     if interval is None and save_time:
         raise click.UsageError("--save-time: needs --checkpoint-interval")
     rate = PUBLISHED[published] if published is not None else Rate(mtbf_hours or 0.0, "given by --mtbf-hours")
-    cost = cost_of(stored_runs(reports), Cluster(ranks, rate, interval, save_time, step))
+    rows = stored_runs(reports)
+    if last is not None:
+        rows = tuple(row for series in series_of(rows) for row in series.rows[-last:])
+    cost = cost_of(rows, Cluster(ranks, rate, interval, save_time, step))
     if as_json:
         echo_json(cost.to_json())
     elif not cost.mechanisms:

@@ -69,6 +69,8 @@ def test_the_command_says_what_is_measured_and_what_is_assumed(chaos: Callable[.
     assert ended.code == 0 and "90.909%" in ended.out
     assert "measured: recoveries and their phases: medians of 3 passing runs" in ended.out
     assert "assumed: a card fails once in 1,000 hours: given by --mtbf-hours" in ended.out
+    assert "3 of 3 runs had a stand-in for the SDK" in ended.out
+    assert "medians of 2 passing runs" in chaos("cost", "--ranks", "9", "--mtbf-hours", "9", "--last", "2").out
     answer = json.loads(chaos("cost", "--ranks", "1000", "--mtbf-hours", "1000", "--json").out)
     assert answer["between_failures"] == 3600.0
 
