@@ -54,7 +54,7 @@ class PublicFaultKind(ClusterCondition):
             "code": Parameter("fault code, 9 digits, known to ClusterD", text=True, default=DEFAULT_CODE),
             "type": Parameter("what is at fault", words=("NPU", "Node", "Network", "Storage"), default="NPU"),
             "devices": Parameter("physical numbers of the NPUs", least=0, most=31, several=True),
-            "sender": Parameter("the sender, known to ClusterD", text=True, default="fd-online"),
+            "sender": Parameter("name of the sender, known to ClusterD", text=True, default="fd-online"),
             **LASTS,
         }
     )

@@ -1,6 +1,6 @@
 """``port-blocked``: drops the packets to one TCP port of the targets' nodes; all other traffic passes.
 
-The router between the nodes drops these packets, or the receiving host does; the sender gets no error, and no
+The router between the nodes drops these packets, or the receiving host does; no process gets an error, and no
 connection is closed. Afterwards TCP sends the lost packets again. With ``direction: both`` packets from that port
 vanish too. So one service of the job can be cut off while the others go on: the heartbeats while the collectives pass,
 or the other way round.

@@ -3,8 +3,8 @@
 Parameter ``value``: ``nan`` (default) or ``inf``. Through the all-reduce every rank gets it.
 
 On Ascend: an overflow in float16, a division by zero, a bad sample. MindSpore's LossMonitor and MindFormers'
-MFLossMonitor end the job then; the job kind that this fault can be made in has neither, so no part of it is meant to
-notice.
+MFLossMonitor end the job then; the job kind that this fault can be made in has neither, so no part of the job is
+meant to notice.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from chaos.selftest.defect import Defect
 DEFECTS = (
     Defect(
         name="saved-under-step-before",
-        what="The ranks save the state of the common step under the number of the step before.",
+        what="The controller lets the ranks save the state of the common step as the step before it.",
         layer="SDK",
         base="live-ttp",
         check="checkpoint",
@@ -16,7 +16,7 @@ DEFECTS = (
     ),
     Defect(
         name="saved-under-step-after",
-        what="The ranks save the state of the common step under the number of the step after.",
+        what="The controller lets the ranks save the state of the common step as the step after it.",
         layer="SDK",
         base="live-ttp",
         check="checkpoint",

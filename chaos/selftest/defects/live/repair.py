@@ -79,7 +79,7 @@ DEFECTS = (
     ),
     Defect(
         name="step-left-out-after-repair",
-        what="After the repair the ranks go on with the data of a step too late.",
+        what="After the repair the ranks go on with the data of the step after the next.",
         layer="SDK",
         base="live-uce",
         check="resume",
@@ -88,7 +88,7 @@ DEFECTS = (
     ),
     Defect(
         name="step-repeated-after-repair",
-        what="After the repair the ranks go on with the data of a step too early.",
+        what="After the repair the ranks go on with the data of a step that they have trained already.",
         layer="SDK",
         base="live-uce",
         check="resume",

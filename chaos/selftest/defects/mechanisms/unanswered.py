@@ -164,14 +164,14 @@ DEFECTS = (
     ),
     _defect(
         "refusal-of-one-rank",
-        "One rank reports that there is no checkpoint; the other ends with 0 and has trained nothing.",
+        "One rank reports that it has no checkpoint to go on from; the other ends with 0 and has trained nothing.",
         _exits({"code": 0}),
         "rank 1 ended as if it had trained: exit code 0",
         base="refused",
     ),
     _defect(
         "refusal-with-an-unknown-end",
-        "One rank reports that there is no checkpoint; the end of the other is not recorded.",
+        "One rank reports that it has no checkpoint to go on from; the end of the other is not recorded.",
         recorded(lambda records: records.drop(records.all("rank.exit", attempt="resume", rank=1))),
         "no exit status of rank 1 was recorded",
         base="refused",
@@ -179,7 +179,7 @@ DEFECTS = (
     ),
     _defect(
         "refusal-without-a-rank",
-        "One rank reports that there is no checkpoint; the other never started.",
+        "One rank reports that it has no checkpoint to go on from; the other never started.",
         _never_came,
         "no exit status of rank 1 was recorded",
         base="refused",
