@@ -19,6 +19,7 @@ from importlib.metadata import Distribution, EntryPoint
 from typing import Any, TypeAlias
 
 from chaos.base.families import FAMILIES, BrokenFamily, Member, is_filled_by_families, members
+from chaos.base.retired import retired_attributes, retired_keywords
 
 DISTRIBUTION = "chaos-ascend"
 REINSTALL = "run `pip install -e .` in the repository (or install the package again) and try once more"
@@ -182,11 +183,24 @@ class Registry:
         if point is None:
             raise UnknownName(self._unknown(name))
         try:
-            return point.load()
+            loaded = point.load()
         except (ImportError, AttributeError) as error:
             raise RegistryError(
                 f"the {self.noun} {name!r} is registered as {point.value}, which cannot be loaded: {error}; {REINSTALL}"
             ) from error
+        except TypeError as error:  # an object of another release: it gives what this one does not take
+            if _is_own(point):
+                raise
+            advice = "; ".join(retired_keywords(self.group, error)) or "it is made for another release of chaos"
+            raise RegistryError(f"{self._origin(point)}, which cannot be made: {error}; {advice}") from error
+        if not _is_own(point) and (retired := list(retired_attributes(self.group, loaded))):
+            raise RegistryError(f"{self._origin(point)}: {'; '.join(retired)} (docs/extending.md)")
+        return loaded
+
+    def _origin(self, point: EntryPoint | Member) -> str:
+        """Return the words for a member of another package: where it is, and the package."""
+        package = "an unknown package" if point.dist is None else f"the package {point.dist.name}"
+        return f"the {self.noun} {point.name!r} of {package} is registered as {point.value}"
 
     def misfit(self, name: str, base: str) -> RegistryError:
         """Return the error that the object called ``name`` does not derive from the required class ``base``."""

@@ -20,6 +20,7 @@ from chaos.history.writer import HistoryWriter
 from chaos.machine.job.processes import find_run_processes
 from chaos.machine.job.protocol import Platform, PlatformError
 from chaos.plan.model import Plan
+from chaos.platforms.node_interface import check_nodes
 from chaos.platforms.nodes import Node, NodePlatform, Nodes, Site
 from chaos.run.inject.put_back import put_back
 from chaos.run.interrupts import interruptible_once, uninterrupted
@@ -177,6 +178,10 @@ def _nodes_of(
     except PlatformError as error:
         raise Refused(f"platform {platform.name}: {error}") from error
     with nodes:
+        try:
+            check_nodes(nodes.all())
+        except PlatformError as error:
+            raise Refused(f"platform {platform.name}: {error}") from error
         yield nodes
 
 

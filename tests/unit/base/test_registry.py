@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from importlib import metadata
 from importlib.metadata import Distribution, EntryPoint
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import pytest
 
@@ -80,3 +82,36 @@ def test_what_a_build_left_beside_the_sources_does_not_hide_what_is_installed(tm
     (tmp_path / "chaos_ascend.egg-info" / "entry_points.txt").write_text("[chaos.faults]\nabort = old:KIND\n")
     assert installed_points("chaos.faults", [stale, fresh]) == []  # the installed one has no such group any more
     assert [point.value for point in installed_points("chaos.faults", [stale])] == ["old:KIND"]
+
+
+def test_a_retired_attribute_of_another_package_is_refused_with_its_new_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("chaos_other")
+    monkeypatch.setitem(sys.modules, "chaos_other", module)
+    monkeypatch.setattr(module, "KIND", SimpleNamespace(name="old", seen_at_once=True), raising=False)
+    point = EntryPoint("old", "chaos_other:KIND", "chaos.faults")
+    kinds = Registry("chaos.faults", "fault kind", source=lambda group: [point] if group == "chaos.faults" else [])
+    with pytest.raises(RegistryError, match=r"'old' of an unknown package .*its attribute seen_at_once is retired"):
+        kinds.load("old")
+    monkeypatch.setattr(module, "KIND", SimpleNamespace(name="old", shows_when_let_go=False), raising=False)
+    assert kinds.load("old") is module.KIND
+
+
+def test_a_retired_field_of_another_package_is_refused_with_its_new_name(tmp_path: Path) -> None:
+    (tmp_path / "chaos_earlier.py").write_text(
+        "from chaos.platforms.kind import PlatformKind\n"
+        "KIND = PlatformKind(name='earlier', make=object, order=9, why_not={})\n"
+    )
+    information = tmp_path / "chaos_earlier-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: chaos-earlier\nVersion: 1.0\n")
+    (information / "entry_points.txt").write_text("[chaos.platforms]\nearlier = chaos_earlier:KIND\n")
+    (distribution,) = metadata.distributions(path=[str(tmp_path)])
+    platforms = Registry(
+        "chaos.platforms", "platform", source=lambda group: distribution.entry_points.select(group=group)
+    )
+    sys.path.insert(0, str(tmp_path))
+    try:
+        with pytest.raises(RegistryError, match=r"package chaos-earlier .* why_not is retired: set unsupported"):
+            platforms.load("earlier")
+    finally:
+        sys.path.remove(str(tmp_path))
