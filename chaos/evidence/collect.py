@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from chaos.base.rank_sets import named, rank_set
-from chaos.evidence.finding import Finding, Mismatch, Verdict
+from chaos.evidence.finding import Finding, Verdict
+from chaos.evidence.statement_data import NO_DATA, StatementData
 
 CAP = 5
 """Findings of one aspect and verdict that are written out; the rest are counted."""
@@ -31,22 +32,24 @@ class Collector:
         self._done: list[Finding] = []
         self._aspect: list[Finding] = []
 
-    def fail(self, expected: str, observation: str, *where: str, mismatch: Mismatch | None = None) -> None:
+    def fail(self, expected: str, observation: str, *where: str, data: StatementData = NO_DATA) -> None:
         """Add a fail: the promise was broken, and this is the evidence."""
-        self._add("fail", expected, observation, where, mismatch=mismatch)
+        self._add("fail", expected, observation, where, data)
 
-    def unknown(self, expected: str, observation: str, *where: str) -> None:
+    def unknown(self, expected: str, observation: str, *where: str, data: StatementData = NO_DATA) -> None:
         """Add an unknown: the evidence that would decide is missing or not credible."""
-        self._add("unknown", expected, observation, where)
+        self._add("unknown", expected, observation, where, data)
 
-    def settle(self, expected: str, observation: str, *where: str, by_log: bool = False) -> bool:
+    def settle(
+        self, expected: str, observation: str, *where: str, by_log: bool = False, data: StatementData = NO_DATA
+    ) -> bool:
         """End an aspect. Returns True and adds a pass if it has no finding.
 
         ``by_log``: only lines of a log show it, and the finding says so.
         """
         good = not self._aspect
         if good:
-            self._add("pass", expected, f"{observation}{BY_LOG}" if by_log else observation, where, by_log=by_log)
+            self._add("pass", expected, f"{observation}{BY_LOG}" if by_log else observation, where, data, by_log=by_log)
         self.close()
         return good
 
@@ -58,7 +61,7 @@ class Collector:
             if len(same) > CAP:
                 rest = same[CAP]
                 more = f"{len(same) - CAP} more of the same kind, the next: {rest.seen}"
-                self._done.append(replace(rest, seen=more))
+                self._done.append(replace(rest, seen=more, data=_of_all_ranks(rest, same[CAP:])))
         self._aspect = []
 
     def findings(self) -> list[Finding]:
@@ -72,12 +75,12 @@ class Collector:
         expected: str,
         observation: str,
         where: tuple[str, ...],
+        data: StatementData,
         *,
         by_log: bool = False,
-        mismatch: Mismatch | None = None,
     ) -> None:
         places = tuple(dict.fromkeys(place for place in where if place))
-        self._aspect.append(Finding(self._check, verdict, expected, observation, places, by_log, mismatch))
+        self._aspect.append(Finding(self._check, verdict, expected, observation, places, by_log, data))
 
 
 def _merged(findings: Sequence[Finding]) -> list[Finding]:
@@ -106,15 +109,26 @@ def _first_of(ranks: Mapping[int, Finding]) -> Finding:
         observation += (
             f"; the places of {named([first, *others[: CAP - 1]])} are listed, those of {left:,} more are not"
         )
-    return replace(finding, seen=observation, where=tuple(places))
+    return replace(
+        finding, seen=observation, where=tuple(places), data=replace(finding.data, ranks=tuple(sorted(ranks)))
+    )
+
+
+def _of_all_ranks(first: Finding, findings: Sequence[Finding]) -> StatementData:
+    """Return the data of the first of these findings, with the ranks of all."""
+    ranks = {rank for finding in findings for rank in finding.data.ranks}
+    return replace(first.data, ranks=tuple(sorted(ranks)))
 
 
 def _only_rank(finding: Finding) -> int | None:
-    """Return the rank of a finding, by its words or else by its first place; None without a rank, or with several."""
-    for text in (f"{finding.expected}\n{finding.seen}", *finding.where[:1]):
-        if named := {int(number) for number in _RANK.findall(text)}:
-            return named.pop() if len(named) == 1 else None
-    return None
+    """Return the rank of a finding; None without a rank, or where its words or its data name several.
+
+    A check that gives no data, such as another package's, names the rank in its words, or else in its first place.
+    """
+    spoken = {int(number) for number in _RANK.findall(f"{finding.expected}\n{finding.seen}")}
+    place = {int(number) for number in _RANK.findall("".join(finding.where[:1]))}
+    ranks = spoken.union(finding.data.ranks) or place
+    return ranks.pop() if len(ranks) == 1 else None
 
 
 def _without_rank(finding: Finding) -> tuple[str, str, bool]:

@@ -5,23 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from chaos.evidence.statement_data import NO_DATA, StatementData
+
 Verdict = Literal["pass", "fail", "unknown"]
 
 _ORDER: dict[Verdict, int] = {"pass": 0, "unknown": 1, "fail": 2}
-
-
-@dataclass(frozen=True)
-class Mismatch:
-    """The values of a rank that differ from those that it should have, as data.
-
-    ``parameters`` are the names of all that differ, in order, and empty for a ``loss``; ``of`` is the number of those
-    that were compared. ``step`` is the first step at which they differ. None where a statement does not know it.
-    """
-
-    what: Literal["state", "loss"]
-    parameters: tuple[str, ...] = ()
-    of: int | None = None
-    step: int | None = None
 
 
 @dataclass(frozen=True)
@@ -29,8 +17,8 @@ class Finding:
     """One statement of one check.
 
     ``by_log``: it rests on lines of a log alone, since no other evidence exists (docs/log-evidence.md). ``where`` lists
-    places to look at: ``scenario.yaml:12``, ``history/rank_2.jsonl:88``, a checkpoint file. ``mismatch`` says as data
-    which values differ, for statements about values.
+    places to look at: ``scenario.yaml:12``, ``history/rank_2.jsonl:88``, a checkpoint file. ``data`` says as data what
+    the sentences ``expected`` and ``seen`` say.
     """
 
     check: str
@@ -39,7 +27,7 @@ class Finding:
     seen: str
     where: tuple[str, ...] = ()
     by_log: bool = False
-    mismatch: Mismatch | None = None
+    data: StatementData = NO_DATA
 
 
 def worst(verdicts: list[Verdict]) -> Verdict:

@@ -6,6 +6,7 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, places, ranks_text, signal_number
 from chaos.evidence.protection import CONNECTED, CONTROLLER
+from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.logs.log_event import LogEvent
@@ -53,7 +54,9 @@ def judge_ended(plan: Plan, history: History, artifacts: Artifacts, collector: C
     for rank in range(plan.layout.ranks):
         excused = (host is not None and host.rank in exit_calls) or (ended and _killed_by_agent(plan, history, rank))
         if rank not in exit_calls and rank not in _hit(plan) and (exit_calls or ended) and not excused:
-            collector.unknown(EXPECTED, f"no record shows that rank {rank} was told to exit", line, *where)
+            collector.unknown(
+                EXPECTED, f"no record shows that rank {rank} was told to exit", line, *where, data=about(rank)
+            )
     observation = f"it told {ranks_text(sorted(exit_calls))}" if exit_calls else "it ended the job, by its log"
     collector.settle(EXPECTED, observation, line, *where, by_log=not exit_calls)
 
@@ -69,7 +72,7 @@ def _judge_host(history: History, host: LogEvent, collector: Collector) -> bool:
         observation = (
             f"the SDK's log has its controller in rank {host.rank}, and no rank has recorded that it started one"
         )
-        collector.fail(EXPECTED, observation, host.source, *places(connected[:1]))
+        collector.fail(EXPECTED, observation, host.source, *places(connected[:1]), data=about(host.rank))
     return host.rank not in started
 
 
@@ -113,4 +116,10 @@ def _judge_nothing_saved(plan: Plan, logged: list[LogEvent], collector: Collecto
         return
     for event in logged:
         if _is_state(event, "DUMP"):
-            collector.fail(EXPECTED, "its controller went to save an end-of-life checkpoint", line, event.source)
+            collector.fail(
+                EXPECTED,
+                "its controller went to save an end-of-life checkpoint",
+                line,
+                event.source,
+                data=about(file=event.file),
+            )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from chaos.evidence.facts import TRAIN, places, ranks_text
+from chaos.evidence.statement_data import about
 from chaos.mechanisms.case import Case
 
 
@@ -22,7 +23,12 @@ def judge_tried(case: Case, handlers: tuple[str, ...]) -> None:
     if not calls:
         heard = case.history.select("handler.enter", attempt=TRAIN)
         if heard or case.logged():
-            collector.fail(expected, f"it was not tried: none of {', '.join(handlers)} was called", case.line)
+            collector.fail(
+                expected,
+                f"it was not tried: none of {', '.join(handlers)} was called",
+                case.line,
+                data=about(mechanism=name),
+            )
         else:
             collector.unknown(expected, "there is neither a handler's call nor a log of the SDK", case.line)
         collector.close()
@@ -37,6 +43,12 @@ def judge_tried(case: Case, handlers: tuple[str, ...]) -> None:
         observation = (
             f"every handler of {name} that was called ended well on {ranks_text(sorted({c[1] for c in calls}))}"
         )
-        collector.fail(expected, observation, case.line, *places(event for _, _, event in calls[:3]))
+        collector.fail(
+            expected,
+            observation,
+            case.line,
+            *places(event for _, _, event in calls[:3]),
+            data=about(sorted({c[1] for c in calls})),
+        )
     where = ", ".join(f"{handler} on rank {rank}" for handler, rank, _ in failed[:3])
     collector.settle(expected, f"failed in {where}", case.line, *places(event for _, _, event in failed[:3]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from chaos.evidence.facts import TRAIN
+from chaos.evidence.statement_data import about
 from chaos.mechanisms.case import Case
 
 
@@ -32,10 +33,14 @@ def judge_refused(case: Case, handlers: tuple[str, ...]) -> None:
         texts = [text for how in refusals for text in how.errors]
         if not any(text in error for text in texts):
             case.collector.fail(
-                expected, f"{event.data['name']} failed on rank {event.rank}: {error}", case.line, event.source
+                expected,
+                f"{event.data['name']} failed on rank {event.rank}: {error}",
+                case.line,
+                event.source,
+                data=about(event.rank, fault=hit[0][0].id),
             )
     if not failed:
-        case.collector.unknown(expected, "no handler has recorded an error", case.line)
+        case.collector.unknown(expected, "no handler has recorded an error", case.line, data=about(fault=hit[0][0].id))
     observation = "; ".join(
         f"{event.data['name']} on rank {event.rank}: {event.data.get('error')}" for event in failed[:3]
     )

@@ -6,6 +6,7 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, ranks_text
 from chaos.evidence.protection import CONNECTED
+from chaos.evidence.statement_data import about
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 
@@ -25,7 +26,7 @@ def judge_watched(plan: Plan, history: History, artifacts: Artifacts, collector:
     if missing and not artifacts.sdk_events(RESUME):
         collector.unknown(EXPECTED, "there is no log of the SDK of attempt resume, so protection is not shown", *where)
     elif missing:
-        collector.fail(EXPECTED, f"{ranks_text(missing)} did not", *where)
+        collector.fail(EXPECTED, f"{ranks_text(missing)} did not", *where, data=about(missing))
     collector.settle(EXPECTED, f"{len(before)} ranks have", by_log=not history.select(CONNECTED, attempt=RESUME))
 
 

@@ -8,6 +8,7 @@ from chaos.base.rank_sets import spans
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, by_rank, places, processes, text_list
 from chaos.evidence.recovery_windows import goes_on, trains_to_the_end
+from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -40,18 +41,20 @@ def judge_processes(plan: Plan, history: History, collector: Collector) -> None:
         processes_known = dict(sorted(known.get(rank, {}).items(), key=lambda item: item[1].mono))
         if len(processes_known) > most:
             observation = f"rank {rank} was replaced: processes {text_list(processes_known)}"
-            collector.fail(expected, observation, line, *places(processes_known.values()))
+            collector.fail(expected, observation, line, *places(processes_known.values()), data=about(rank))
         elif len(started.get(rank, [])) > most:
             observation = f"rank {rank} was started {len(started[rank])} times"
-            collector.fail(expected, observation, line, *places(started[rank]))
+            collector.fail(expected, observation, line, *places(started[rank]), data=about(rank))
         elif 0 < len(processes_known) < least:
             observation = f"rank {rank} was not started again: process {text_list(processes_known)} is its only one"
-            collector.fail(expected, observation, line, *places(processes_known.values()))
+            collector.fail(
+                expected, observation, line, *places(processes_known.values()), data=about(rank, pids=processes_known)
+            )
         for what, events in (("start", started), ("identification", identified), ("exit", ended)):
             if not events.get(rank) or (
                 trains_to_the_end(plan) and len(events[rank]) < min(len(processes_known), least)
             ):
-                collector.unknown(expected, f"no {what} of rank {rank} was recorded", line)
+                collector.unknown(expected, f"no {what} of rank {rank} was recorded", line, data=about(rank))
     collector.settle(expected, f"{plan.layout.ranks} ranks did", line)
 
 
@@ -75,7 +78,9 @@ def _judge_replaced(history: History, attempts: Sequence[str], collector: Collec
             if len(pids) > 1:
                 starts = history.select("agent.start", attempt=attempt, rank=rank)
                 observation = f"rank {rank} was started again in attempt {attempt}: processes {text_list(pids)}"
-                collector.fail("no rank is started again within a launch", observation, line, *places(starts))
+                collector.fail(
+                    "no rank is started again within a launch", observation, line, *places(starts), data=about(rank)
+                )
 
 
 def _ends_by_launcher(history: History, attempt: str) -> Iterator[tuple[int, int, Event]]:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, last_trained, text_list
+from chaos.evidence.statement_data import about
 from chaos.history.reader import History
 from chaos.mechanisms.clean_exit import ends_by_sdk
 from chaos.observe.logs.log_event import LogEvent
@@ -44,12 +45,14 @@ def judge_strategies(plan: Plan, history: History, artifacts: Artifacts, collect
     offered = " ".join(str(event.fields.get("arguments")) for event in offers)
     for word in dict.fromkeys(words):
         if f"'{word}'" not in offered:
-            collector.fail(expected, f"the SDK has not offered {word}", line, offers[0].source)
+            data = about(file=offers[0].file, quantity="strategy", expected=word)
+            collector.fail(expected, f"the SDK has not offered {word}", line, offers[0].source, data=data)
     if exits and _could_be_saved(plan, history) and "'dump'" not in offered:
         observation = (
             "the SDK has not offered dump, though every replica group has a rank with a state that no fault hits"
         )
-        collector.fail(expected, observation, line, offers[0].source)
+        data = about(file=offers[0].file, quantity="strategy", expected="dump")
+        collector.fail(expected, observation, line, offers[0].source, data=data)
     results = [event for event in logged if event.kind == "ttp.result"]
     _judge_results(
         collector,
@@ -60,10 +63,11 @@ def judge_strategies(plan: Plan, history: History, artifacts: Artifacts, collect
         line,
         _repaired(logged),
     )
-    failed = {str(event.fields.get("strategy")): event.source for event in results if event.fields["code"] != 0}
+    failed = {str(event.fields.get("strategy")): event for event in results if event.fields["code"] != 0}
     may_fail = {WORDS[recovery.mechanism] for recovery in planned if not recovery.succeeds}
     for word in sorted(failed.keys() & (set(WORDS.values()) - may_fail)):
-        collector.fail(expected, f"the SDK reports that {word} failed", line, failed[word])
+        data = about(file=failed[word].file, quantity="strategy", seen=word)
+        collector.fail(expected, f"the SDK reports that {word} failed", line, failed[word].source, data=data)
     for recovery in planned:
         if not recovery.succeeds and recovery.mechanism not in ENDING and WORDS[recovery.mechanism] not in failed:
             observation = f"the SDK's log does not show that {WORDS[recovery.mechanism]} failed"
@@ -108,4 +112,5 @@ def _judge_results(
     if succeeded == planned[: len(succeeded)]:
         collector.unknown(expected, text, line, *(event.source for event in done[:3]))
     else:
-        collector.fail(expected, text, line, *(event.source for event in done[:3]))
+        data = about(file=done[0].file, quantity="strategy", expected=text_list(planned), seen=text_list(succeeded))
+        collector.fail(expected, text, line, *(event.source for event in done[:3]), data=data)

@@ -78,6 +78,7 @@ def result_of(run_dir: Path, judgement: Judgement) -> Result:
                 finding.where,
                 finding.by_log,
                 order.get(id(finding)),
+                finding.data,
             )
             for finding in judgement.findings
         ),
@@ -95,7 +96,7 @@ def result_of(run_dir: Path, judgement: Judgement) -> Result:
             for exclusion in judgement.not_checked
         ),
     )
-    return replace(result, headline=headline_of(result, [finding.mismatch for finding in judgement.findings]))
+    return replace(result, headline=headline_of(result))
 
 
 def _agent_cost(history: History) -> dict[str, float | None]:

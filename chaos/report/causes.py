@@ -103,7 +103,8 @@ def _merged(same: Sequence[CheckResult]) -> Statement:
     ranks = frozenset(rank for check in same for rank in _ranks_of(check))
     where = dict.fromkeys(place for check in same for place in check.where)
     texts: list[Callable[[CheckResult], str]] = [lambda check: check.expected, lambda check: check.seen]
-    expected, seen = (_text([text(check) for check in same], ranks) for text in texts)
+    spoken = ranks if all(map(_is_of_its_ranks, same)) else frozenset(set().union(*map(_spoken_ranks, same)))
+    expected, seen = (_text([text(check) for check in same], spoken) for text in texts)
     return Statement(first.name, expected, seen, tuple(where), ranks, tuple(same))
 
 
@@ -123,6 +124,19 @@ def _text(texts: Sequence[str], ranks: frozenset[int]) -> str:
 
 
 def _ranks_of(check: CheckResult) -> set[int]:
+    """Return the ranks that the statement is about.
+
+    A result of an earlier version, or another package's check, has them in its words alone.
+    """
+    return set(check.data.ranks) or _spoken_ranks(check)
+
+
+def _is_of_its_ranks(check: CheckResult) -> bool:
+    """Return whether the rank in a statement's words stands for the ranks of its data."""
+    return len(check.data.ranks) == 1 or _ALIKE.search(check.seen) is not None
+
+
+def _spoken_ranks(check: CheckResult) -> set[int]:
     """Return the rank that the statement names, or else its first place, with those of which it says the same.
 
     Empty without a rank, or where it names several.

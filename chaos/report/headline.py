@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from chaos.base.rank_sets import named
 from chaos.checks.resume.check import NAME as RESUME
 from chaos.evidence.checkpoints.parameters import is_optimizer_state, is_slot, is_weight
-from chaos.evidence.finding import Mismatch
+from chaos.evidence.statement_data import LOSS, STATE, StatementData
 from chaos.evidence.text import readable
 from chaos.report.causes import Statement, kind_of, statements_of
 from chaos.report.result import Headline, Result
@@ -22,25 +22,19 @@ _MOST_NAMES = 3
 _RANDOM = "random_state"
 
 
-def headline_of(result: Result, mismatches: Sequence[Mismatch | None]) -> Headline | None:
-    """Return the headline of a result; None for a pass.
-
-    ``mismatches`` says for each of the result's checks, in order, which values differ; None where none were compared.
-    """
+def headline_of(result: Result) -> Headline | None:
+    """Return the headline of a result; None for a pass."""
     if result.verdict == "pass":
         return None
-    known = {id(check): mismatch for check, mismatch in zip(result.checks, mismatches, strict=True)}
     statements = statements_of(result.checks)
     if result.reason.startswith("interrupted") or not statements:
         text = result.reason or "nothing was checked"
         return Headline(_id("run", kind_of(text.partition(";")[0])), "run", readable(text))
     first, *others = statements
-    mismatch = known[id(first.checks[0])]
-    same = [known[id(check)] for check in first.checks]
-    told = None if mismatch is None else _mismatch(first, mismatch, same)
+    told = _difference(first)
     text = told or _plain(first)
     kind = (kind_of(first.checks[0].expected), kind_of(told or first.checks[0].seen))
-    after = _after([other for other in others if other.checks[0].order is not None], known, first.check, mismatch)
+    after = _after(first, [other for other in others if other.checks[0].order is not None])
     line = " ".join(f"{first.check}: {text}{after}".split())
     return Headline(_id(first.check, first.checks[0].verdict, *kind), first.check, readable(line))
 
@@ -58,18 +52,25 @@ def _plain(statement: Statement) -> str:
     return f"{statement.seen} (expected: {statement.expected})"
 
 
-def _mismatch(statement: Statement, mismatch: Mismatch, same: Iterable[Mismatch | None]) -> str | None:
-    """Return which values differ on which ranks; None where the statement's own words say it better."""
+def _difference(statement: Statement) -> str | None:
+    """Return which values differ on which ranks; None for a statement about something else."""
+    data = statement.checks[0].data
     where = f"on {named(statement.ranks)}" if statement.ranks else ""
-    step = _first_step(same)
-    if mismatch.what == "loss":
+    step = _first_step([statement])
+    if _differs(data, LOSS):
         return f"losses differ from the fault-free run's {where} from step {step} on"
-    what, verb = part_of(mismatch.parameters)
+    if not _differs(data, STATE):
+        return None
+    what, verb = part_of(data.parameters)
     if statement.check == RESUME:
-        of = f" of {mismatch.of}" if mismatch.of is not None else ""
-        return f"{what} {verb} not restored {where} ({len(mismatch.parameters)}{of} parameters)"
+        of = f" of {data.compared}" if data.compared is not None else ""
+        return f"{what} {verb} not restored {where} ({len(data.parameters)}{of} parameters)"
     until = "" if step is None else f" from step {step} on"
-    return f"{what} {verb} not the fault-free run's {where}{until} ({len(mismatch.parameters)} parameters)"
+    return f"{what} {verb} not the fault-free run's {where}{until} ({len(data.parameters)} parameters)"
+
+
+def _differs(data: StatementData, quantity: str) -> bool:
+    return data.quantity == quantity and (data.expected is not None or bool(data.parameters))
 
 
 def part_of(parameters: Sequence[str]) -> tuple[str, str]:
@@ -98,15 +99,15 @@ def _kind_of_parameter(name: str) -> str:
     return "weight" if is_weight(name) else "other"
 
 
-def _after(others: Sequence[Statement], known: dict[int, Mismatch | None], check: str, first: Mismatch | None) -> str:
+def _after(first: Statement, others: Sequence[Statement]) -> str:
     """Return what came of it: the step from which losses differ, else the other checks that broke later."""
-    later = [known[id(check)] for other in others for check in other.checks]
-    losses = [mismatch for mismatch in later if mismatch is not None and mismatch.what == "loss"]
-    if losses and (first is None or first.what != "loss"):
+    losses = [other for other in others if _differs(other.checks[0].data, LOSS)]
+    if losses and not _differs(first.checks[0].data, LOSS):
         return f"; losses differ from step {_first_step(losses)} on"
-    checks = dict.fromkeys(other.check for other in others if other.check != check)
+    checks = dict.fromkeys(other.check for other in others if other.check != first.check)
     return f"; then {', '.join(checks)}" if checks else ""
 
 
-def _first_step(mismatches: Iterable[Mismatch | None]) -> int | None:
-    return min((one.step for one in mismatches if one is not None and one.step is not None), default=None)
+def _first_step(statements: Iterable[Statement]) -> int | None:
+    steps = (check.data.step for statement in statements for check in statement.checks)
+    return min((step for step in steps if step is not None), default=None)

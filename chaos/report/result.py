@@ -15,6 +15,8 @@ from chaos.base.strict_json import parse
 from chaos.evidence.finding import Verdict
 from chaos.evidence.first_errors import FirstError
 from chaos.evidence.pods import What
+from chaos.evidence.statement_data import NO_DATA, StatementData
+from chaos.evidence.statement_data import from_json as data_from_json
 from chaos.plan.io import loads
 from chaos.report.files import replace_file
 
@@ -31,7 +33,7 @@ class CheckResult:
     """One statement of one check. ``by_log``: it rests on lines of a log alone.
 
     ``order`` is its place in time among the statements that decide the verdict: 0 is the cause, and later statements
-    may follow from it. None for all other statements.
+    may follow from it. None for all other statements. ``data`` says as data what the sentences say.
     """
 
     name: str
@@ -41,6 +43,7 @@ class CheckResult:
     where: tuple[str, ...]
     by_log: bool = False
     order: int | None = None
+    data: StatementData = NO_DATA
 
 
 @dataclass(frozen=True)
@@ -182,6 +185,7 @@ class Result:
                     "verdict": check.verdict,
                     "expected": check.expected,
                     "seen": check.seen,
+                    "data": check.data.to_json(),
                     "where": list(check.where),
                     "by_log": check.by_log,
                     "order": check.order,
@@ -242,6 +246,7 @@ def from_json(data: dict[str, Any]) -> Result:
                 tuple(check["where"]),
                 check.get("by_log", False),
                 check.get("order"),
+                data_from_json(check.get("data", {})),
             )
             for check in data["checks"]
         ),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePath
 
+from chaos.base.rank_sets import named
 from chaos.evidence.first_errors import FirstError
 from chaos.evidence.text import readable
 from chaos.report.causes import Statement, causes_of, decimal, statements_of
@@ -36,7 +37,10 @@ def short_lines(result: Result, directory: Path, *, scenario: str | None = None)
     shown = sum(cause.count for cause in causes[:_MOST_CAUSES])
     if rest := sum(statement.count for statement in statements) - shown:
         lines.append(_rest(rest, len(causes) > _MOST_CAUSES, directory))
-    return [_one_line(line) for line in (*lines, *last_lines(result, directory))]
+    verdict, place = last_lines(result, directory)
+    if statements:
+        verdict = f"{name_of(result)}: {result.verdict}: {_short_reason(result, statements)}"
+    return [_one_line(line) for line in (*lines, verdict, place)]
 
 
 def headline_text(result: Result) -> str:
@@ -45,9 +49,38 @@ def headline_text(result: Result) -> str:
 
 
 def last_lines(result: Result, directory: Path) -> list[str]:
-    """Return the last two lines of every output: the verdict with its reason, and where to look."""
+    """Return the last two lines of an output without a headline: the verdict with its reason, and where to look."""
     reason = f": {decimal(result.reason)}" if result.reason else ""
     return [_one_line(f"{name_of(result)}: {result.verdict}{reason}"), _one_line(f"see {_place(directory)}")]
+
+
+def _short_reason(result: Result, statements: Sequence[Statement]) -> str:
+    """Return the reason without the words of the headline: the check, what it is about, and the checks that follow."""
+    if result.reason.startswith("interrupted"):
+        return "interrupted"
+    deciding = [statement for statement in statements if statement.checks[0].order is not None]
+    first, *others = deciding or statements
+    checks = dict.fromkeys(other.check for other in others if other.check != first.check)
+    then = f"; then {', '.join(checks)}" if checks else ""
+    about = ", ".join(_about(first))
+    return f"{first.check}{f': {about}' if about else ''}{then}"
+
+
+def _about(statement: Statement) -> Iterator[str]:
+    """Yield what a statement is about, by its data."""
+    data = statement.checks[0].data
+    if statement.ranks:
+        yield named(statement.ranks)
+    if data.nodes:
+        yield f"node {', '.join(map(str, data.nodes))}"
+    steps = [check.data.step for check in statement.checks if check.data.step is not None]
+    if steps:
+        yield f"step {min(steps)}"
+    for word, value in (("phase", data.phase), ("fault", data.fault), ("mechanism", data.mechanism)):
+        if value is not None:
+            yield f"{word} {value}"
+    if data.file is not None:
+        yield data.file
 
 
 def name_of(result: Result) -> str:

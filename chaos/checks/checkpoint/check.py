@@ -7,6 +7,7 @@ Names are hints and are compared with the numbers inside. The values of the para
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from chaos.base.rank_sets import spans
@@ -26,6 +27,8 @@ from chaos.evidence.checkpoints.stored import COUNTER, STEP, counted
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, last_trained, places, ranks_text, step_of, text_list
 from chaos.evidence.finding import Finding
+from chaos.evidence.statement_data import about
+from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoints.checkpoint import CheckpointError, CheckpointNotSupported
 from chaos.observe.checkpoints.mindformers_layout import ITERATION
@@ -89,9 +92,15 @@ def _judge_absence(
     expected = "no end-of-life checkpoint is finished"
     for file in files:
         seen = f"rank {file.rank} has one: {file.path.name}"
-        collector.fail(expected, seen, _line(plan, "checkpoint"), artifacts.relative(file.path))
+        collector.fail(
+            expected,
+            seen,
+            _line(plan, "checkpoint"),
+            artifacts.relative(file.path),
+            data=about(file.rank, file=artifacts.relative(file.path)),
+        )
     for seen, where in _unplaced(history, artifacts):
-        collector.fail(expected, f"there is one, {seen}", _line(plan, "checkpoint"), where)
+        collector.fail(expected, f"there is one, {seen}", _line(plan, "checkpoint"), where, data=about(file=where))
     if not artifacts.job_dir.is_dir():
         collector.unknown(expected, "the job's directory was not kept, so no check is possible", "job")
     collector.settle(expected, "there is none", _line(plan, "checkpoint"))
@@ -107,23 +116,47 @@ def _judge_groups(
         savers = [saver for saver, ranks in plan.checkpoint.entitled.items() if file.rank in ranks]
         if not savers:
             seen = f"rank {file.rank} saved without being entitled to"
-            collector.fail(f"only entitled ranks save: {_entitled(plan)}", seen, line, artifacts.relative(file.path))
+            collector.fail(
+                f"only entitled ranks save: {_entitled(plan)}",
+                seen,
+                line,
+                artifacts.relative(file.path),
+                data=about(file.rank, file=artifacts.relative(file.path)),
+            )
         for saver in savers:
             by_saver[saver].append(file)
     unplaced = _unplaced(history, artifacts)
     for seen, where in unplaced:
-        collector.unknown("the owner of each end-of-life checkpoint is known", seen, where)
+        collector.unknown("the owner of each end-of-life checkpoint is known", seen, where, data=about(file=where))
     for saver in plan.checkpoint.savers:
         group = _group(plan, saver)
         expected = f"one checkpoint of replica group {group}, from {_any_of(plan.checkpoint.entitled[saver])}"
         own = by_saver[saver]
         if not own and unplaced:
             seen = f"no checkpoint is known to be of replica group {group}, and of {unplaced[0][0]}"
-            collector.unknown(expected, seen, line, "job")
+            collector.unknown(expected, seen, line, "job", data=about(saver))
         elif not own:
-            collector.fail(expected, f"no checkpoint of replica group {group}", line, "job")
+            collector.fail(
+                expected,
+                f"no checkpoint of replica group {group}",
+                line,
+                "job",
+                data=about(saver, step=plan.checkpoint.step),
+            )
         elif len(own) > 1:
-            collector.fail(expected, f"{len(own)} files", line, *_paths(artifacts, own))
+            collector.fail(
+                expected,
+                f"{len(own)} files",
+                line,
+                *_paths(artifacts, own),
+                data=about(
+                    (file.rank for file in own),
+                    file=artifacts.relative(own[0].path),
+                    expected=1,
+                    seen=len(own),
+                    quantity="files",
+                ),
+            )
     _judge_witnesses(plan, history, artifacts, files, collector, line)
     seen = f"{ranks_text(file.rank for file in files)} saved"
     collector.settle(
@@ -157,12 +190,19 @@ def _judge_witnesses(
     for save in saves + handled:
         if save.rank not in entitled:
             expected = f"only entitled ranks save: {_entitled(plan)}"
-            collector.fail(expected, f"rank {save.rank} saved without being entitled to", line, save.source)
+            collector.fail(
+                expected, f"rank {save.rank} saved without being entitled to", line, save.source, data=about(save.rank)
+            )
     witnesses = {event.rank for event in saves + handled}
     for file in files:
         if file.rank not in witnesses:
             seen = f"there is a file of rank {file.rank}, but the history of that rank has no save"
-            collector.unknown("each file was saved by its rank", seen, artifacts.relative(file.path))
+            collector.unknown(
+                "each file was saved by its rank",
+                seen,
+                artifacts.relative(file.path),
+                data=about(file.rank, file=artifacts.relative(file.path)),
+            )
 
 
 def _entitled(plan: Plan) -> str:
@@ -194,7 +234,9 @@ def _judge_temporary(history: History, artifacts: Artifacts, collector: Collecto
         if file.temporary and (file.kind == "end-of-life" or (file.kind == "either" and file.path in begun))
     ]
     for path in [*artifacts.temporary_directories, *left]:
-        collector.fail(expected, f"{path.name} is left", artifacts.relative(path))
+        collector.fail(
+            expected, f"{path.name} is left", artifacts.relative(path), data=about(file=artifacts.relative(path))
+        )
     collector.settle(expected, "none is left")
 
 
@@ -203,10 +245,20 @@ def _load(artifacts: Artifacts, file: OwnedCheckpoint, collector: Collector) -> 
     try:
         return artifacts.read_checkpoint(file.path)
     except CheckpointNotSupported as error:
-        collector.unknown("every file loads", f"rank {file.rank}'s file cannot be judged: {error.problem}", where)
+        collector.unknown(
+            "every file loads",
+            f"rank {file.rank}'s file cannot be judged: {error.problem}",
+            where,
+            data=about(file.rank, file=where),
+        )
     except CheckpointError as error:
         place = f" at byte {error.offset}" if error.offset is not None else ""
-        collector.fail("every file loads", f"rank {file.rank}'s file is damaged{place}: {error.problem}", where)
+        collector.fail(
+            "every file loads",
+            f"rank {file.rank}'s file is damaged{place}: {error.problem}",
+            where,
+            data=about(file.rank, file=where),
+        )
     return None
 
 
@@ -219,33 +271,66 @@ def _judge_step(
     stored = {name: state.numbers[name] for name in (STEP, COUNTER) if name in state.numbers}
     if not stored:
         collector.fail(
-            "the step is stored inside", f"rank {file.rank}'s file holds neither step_num nor global_step", where
+            "the step is stored inside",
+            f"rank {file.rank}'s file holds neither step_num nor global_step",
+            where,
+            data=about(file.rank, file=where),
         )
         return
     lacking = [name for name in APPENDED if name not in state.numbers]
     if file.directory_step is not None and lacking:
         seen = f"rank {file.rank}'s file lacks {text_list(lacking)}: it was cut off, or another program wrote it"
-        collector.fail(f"the file holds what the save appends: {text_list(APPENDED)}", seen, where)
+        collector.fail(
+            f"the file holds what the save appends: {text_list(APPENDED)}",
+            seen,
+            where,
+            data=about(file.rank, file=where, parameters=lacking),
+        )
     last = last_trained(history, file.rank)
     if last is None:
         collector.unknown(
-            "the last trained step of the saving rank is known", f"no step of rank {file.rank} has ended", where
+            "the last trained step of the saving rank is known",
+            f"no step of rank {file.rank} has ended",
+            where,
+            data=about(file.rank, file=where),
         )
-    for name, number in stored.items():
-        if last is not None and number != (right := counted(name, step_of(last), every)):
-            after = f"{'' if right == step_of(last) else f'after step {step_of(last)}, '}the last step that it trained"
-            expected = f"{name} of rank {file.rank} is {right}, {after}"
-            collector.fail(expected, f"{name} {number} is stored", where, last.source)
-        if plan.checkpoint.step is not None and number != counted(name, plan.checkpoint.step, every):
-            expected = f"the checkpoint holds step {plan.checkpoint.step}"
-            collector.fail(expected, f"rank {file.rank}'s {name} is {number}", _line(plan, "checkpoint.step"), where)
+    _judge_stored(plan, file, stored, last, every, where, collector)
     step = step_in(history, artifacts, file, state)
     if step is None:
         seen = f"rank {file.rank}'s file holds global_step {stored[COUNTER]}, with {every} steps for each update"
-        collector.unknown("the step is stored inside", f"{seen}, and which of these steps it holds is unknown", where)
+        collector.unknown(
+            "the step is stored inside",
+            f"{seen}, and which of these steps it holds is unknown",
+            where,
+            data=about(file.rank, file=where),
+        )
         return
     _judge_names(plan, file, state, step, collector, where, every)
     _judge_save_events(history, file, step, collector, where)
+
+
+def _judge_stored(
+    plan: Plan,
+    file: OwnedCheckpoint,
+    stored: dict[str, int],
+    last: Event | None,
+    every: int,
+    where: str,
+    collector: Collector,
+) -> None:
+    """Judge the numbers in a file by the last trained step of its rank, and by the planned step."""
+    for name, number in stored.items():
+        subject = about(file.rank, file=where, parameters=(name,), quantity=name, seen=number)
+        if last is not None and number != (right := counted(name, step_of(last), every)):
+            after = f"{'' if right == step_of(last) else f'after step {step_of(last)}, '}the last step that it trained"
+            expected = f"{name} of rank {file.rank} is {right}, {after}"
+            data = replace(subject, step=step_of(last), expected=right)
+            collector.fail(expected, f"{name} {number} is stored", where, last.source, data=data)
+        step = plan.checkpoint.step if plan.checkpoint is not None else None
+        if step is not None and number != (planned := counted(name, step, every)):
+            seen = f"rank {file.rank}'s {name} is {number}"
+            data = replace(subject, step=step, expected=planned)
+            collector.fail(f"the checkpoint holds step {step}", seen, _line(plan, "checkpoint.step"), where, data=data)
 
 
 def _judge_survivors(plan: Plan, history: History, collector: Collector) -> None:
@@ -259,7 +344,14 @@ def _judge_survivors(plan: Plan, history: History, collector: Collector) -> None
         last = last_trained(history, rank)
         if last is not None and plan.checkpoint.step is not None and step_of(last) > plan.checkpoint.step:
             expected = f"step {plan.checkpoint.step} is the last one that any survivor trained"
-            collector.fail(expected, f"rank {rank} trained step {step_of(last)}", last.source)
+            collector.fail(
+                expected,
+                f"rank {rank} trained step {step_of(last)}",
+                last.source,
+                data=about(
+                    rank, step=step_of(last), quantity="step", expected=plan.checkpoint.step, seen=step_of(last)
+                ),
+            )
 
 
 def _judge_alike(artifacts: Artifacts, states: dict[OwnedCheckpoint, SavedState], collector: Collector) -> None:
@@ -268,7 +360,17 @@ def _judge_alike(artifacts: Artifacts, states: dict[OwnedCheckpoint, SavedState]
         values = {state.numbers.get(name) for state in states.values()}
         if len(values) > 1:
             numbers = text_list(f"rank {file.rank}: {state.numbers.get(name)}" for file, state in states.items())
-            collector.fail(f"{name} is the same in every file", numbers, *_paths(artifacts, list(states)))
+            collector.fail(
+                f"{name} is the same in every file",
+                numbers,
+                *_paths(artifacts, list(states)),
+                data=about(
+                    (file.rank for file in states),
+                    file=artifacts.relative(next(iter(states)).path),
+                    parameters=(name,),
+                    quantity=name,
+                ),
+            )
 
 
 def _judge_names(
@@ -281,23 +383,49 @@ def _judge_names(
         expected = f"the directory's step is the stored one, {step}"
         if update != step:
             expected = f"the directory's step is that of the last update, {update}"
-        collector.fail(expected, f"it is {file.directory_step}", where)
+        collector.fail(
+            expected,
+            f"it is {file.directory_step}",
+            where,
+            data=about(file.rank, step=step, file=where, quantity="step", expected=update, seen=file.directory_step),
+        )
     if file.name_rank is not None and file.name_rank != file.rank:
-        collector.fail(f"the name is rank {file.rank}'s, as the directory", f"it is rank {file.name_rank}'s", where)
+        collector.fail(
+            f"the name is rank {file.rank}'s, as the directory",
+            f"it is rank {file.name_rank}'s",
+            where,
+            data=about(file.rank, file=where, quantity="rank", expected=file.rank, seen=file.name_rank),
+        )
     inside = state.numbers.get("cur_rank")
     if inside is not None and inside != file.rank:
-        collector.fail(f"the content is rank {file.rank}'s", f"cur_rank {inside} is stored", where)
+        collector.fail(
+            f"the content is rank {file.rank}'s",
+            f"cur_rank {inside} is stored",
+            where,
+            data=about(file.rank, file=where, quantity="rank", expected=file.rank, seen=inside),
+        )
     if ITERATION.fullmatch(file.path.parent.name) is None:
         _judge_epoch_in_name(plan, file, state, step, collector, where)
     elif file.step != step:
-        collector.fail(f"the directory's iteration is the stored step, {step}", f"it is {file.step}", where)
+        collector.fail(
+            f"the directory's iteration is the stored step, {step}",
+            f"it is {file.step}",
+            where,
+            data=about(file.rank, step=step, file=where, quantity="step", expected=step, seen=file.step),
+        )
     planned = plan.checkpoint.files.get(file.rank)
     if (
         planned is not None
         and plan.checkpoint.step == step
         and not f"/{_of_today(file.saved_as.as_posix())}".endswith(f"/{planned}")
     ):
-        collector.fail(f"the file is {planned}", f"it is {where}", _line(plan, "checkpoint"), where)
+        collector.fail(
+            f"the file is {planned}",
+            f"it is {where}",
+            _line(plan, "checkpoint"),
+            where,
+            data=about(file.rank, step=step, file=where, quantity="file", expected=planned, seen=where),
+        )
 
 
 def _judge_epoch_in_name(
@@ -310,10 +438,20 @@ def _judge_epoch_in_name(
         if step not in named:
             name_part = f"{file.epoch}_{file.step_in_epoch}"
             expected = f"the name's epoch and step are those of step {step} ({batches.pop()} steps an epoch)"
-            collector.fail(expected, f"rank {file.rank}'s file is named {name_part}", where)
+            collector.fail(
+                expected,
+                f"rank {file.rank}'s file is named {name_part}",
+                where,
+                data=about(file.rank, step=step, file=where, seen=name_part),
+            )
     epoch = state.numbers.get("epoch_num")
     if file.epoch is not None and epoch not in (None, file.epoch):
-        collector.fail(f"the name's epoch is the stored one, {epoch}", f"it is {file.epoch}", where)
+        collector.fail(
+            f"the name's epoch is the stored one, {epoch}",
+            f"it is {file.epoch}",
+            where,
+            data=about(file.rank, step=step, file=where, quantity="epoch", expected=epoch, seen=file.epoch),
+        )
 
 
 def _of_today(path: str) -> str:
@@ -330,4 +468,10 @@ def _judge_save_events(history: History, file: OwnedCheckpoint, step: int, colle
     events = [save for save in saves if save.data.get("step") not in (None, step)]
     for save in events:
         seen = f"rank {file.rank} recorded a save of step {save.data['step']}"
-        collector.fail(f"the save was of the stored step, {step}", seen, where, *places([save]))
+        collector.fail(
+            f"the save was of the stored step, {step}",
+            seen,
+            where,
+            *places([save]),
+            data=about(file.rank, step=step, file=where, quantity="step", expected=step, seen=save.data["step"]),
+        )

@@ -12,6 +12,7 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.background import is_background
 from chaos.evidence.checkpoints.owner import kept_of
 from chaos.evidence.collect import Collector
+from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoints.mindformers_layout import ITERATION
@@ -35,10 +36,19 @@ class NewestSave:
         """Say that the record names another save; ``what`` names the record."""
         seen = f"{what}, and {self.file} was saved after it, at step {self.save.data.get('step')}"
         if self.faulted is None:
-            collector.fail(EXPECTED, seen, self.save.source)
+            collector.fail(
+                EXPECTED,
+                seen,
+                self.save.source,
+                data=about(self.save.rank, step=self.save.data.get("step"), file=self.file),
+            )
         else:
             collector.unknown(
-                EXPECTED, f"{seen}; a fault had landed in that launch", self.save.source, self.faulted.source
+                EXPECTED,
+                f"{seen}; a fault had landed in that launch",
+                self.save.source,
+                self.faulted.source,
+                data=about(self.save.rank, step=self.save.data.get("step"), file=self.file),
             )
 
 

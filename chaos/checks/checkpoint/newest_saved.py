@@ -13,6 +13,7 @@ from chaos.evidence.checkpoints.periodic import periodic
 from chaos.evidence.checkpoints.saved import stored_step
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN
+from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoints.checkpoint import CheckpointError
@@ -46,11 +47,18 @@ def _judge_lost(
     file = artifacts.recorded(str(save.data.get("path")))
     seen = f"rank {rank} has saved {file} after step {save.data.get('step')}, which is not there"
     if any(fault.effect.spoils_saves for fault in plan.faults):
-        collector.unknown(EXPECTED, f"{seen}; a fault has hit the storage", save.source)
+        collector.unknown(
+            EXPECTED,
+            f"{seen}; a fault has hit the storage",
+            save.source,
+            data=about(rank, step=save.data.get("step"), file=file),
+        )
     elif any(history.first(event) is not None for event in GONE):
-        collector.unknown(EXPECTED, f"{seen}; a host has gone", save.source)
+        collector.unknown(
+            EXPECTED, f"{seen}; a host has gone", save.source, data=about(rank, step=save.data.get("step"), file=file)
+        )
     else:
-        collector.fail(EXPECTED, seen, save.source)
+        collector.fail(EXPECTED, seen, save.source, data=about(rank, step=save.data.get("step"), file=file))
 
 
 def _is_written(history: History, save: Event) -> bool:

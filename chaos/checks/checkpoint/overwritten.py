@@ -14,6 +14,7 @@ from typing import Any
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.damage import ends_with
 from chaos.evidence.collect import Collector
+from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoints.mindformers_layout import ITERATION
@@ -34,7 +35,13 @@ def judge_overwritten(history: History, artifacts: Artifacts, collector: Collect
     for name, before, after in again:
         if name not in usual:
             seen = f"rank {after.rank} has saved step {after.data['step']} over its file of step {before.data['step']}"
-            collector.fail(EXPECTED, f"{seen}: {name}", after.source, before.source)
+            collector.fail(
+                EXPECTED,
+                f"{seen}: {name}",
+                after.source,
+                before.source,
+                data=about(after.rank, step=after.data["step"], file=name),
+            )
     names = {_name(event, artifacts) for event in _saves(history)}
     if names:
         collector.settle(EXPECTED, f"{len(names)} files, each of one step")

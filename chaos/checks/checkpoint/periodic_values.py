@@ -22,6 +22,7 @@ from chaos.evidence.checkpoints.stored import COUNTER, STEP, steps_by_name
 from chaos.evidence.checkpoints.whole import is_converted, lacking, unequal
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import step_of, text_list
+from chaos.evidence.statement_data import SAVED, about
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoints.checkpoint import CheckpointError, CheckpointNotSupported
@@ -53,13 +54,15 @@ def judge_periodic_values(
     gone = outside(history, artifacts, "periodic")
     for save in gone[:1]:
         more = f" ({len(gone)} such saves in all)" if len(gone) > 1 else ""
-        collector.unknown(EXPECTED, outside_text(save) + more, save.source)
+        collector.unknown(EXPECTED, outside_text(save) + more, save.source, data=about(save.rank))
     for file in files:
         try:
             state = artifacts.read_checkpoint(file.path)
         except CheckpointNotSupported as error:
             seen = f"rank {file.rank}'s file cannot be judged: {error.problem}"
-            collector.unknown(EXPECTED, seen, artifacts.relative(file.path))
+            collector.unknown(
+                EXPECTED, seen, artifacts.relative(file.path), data=about(file.rank, file=artifacts.relative(file.path))
+            )
             continue
         except CheckpointError as error:
             _judge_unreadable(file, f"rank {file.rank}'s file", error, unfinished, history, artifacts, collector)
@@ -78,7 +81,12 @@ def judge_periodic_values(
         _judge_names(file, state, history, artifacts, collector)
         if not steps:
             seen = f"rank {file.rank}'s file holds no step, and the rank has recorded none at which it saved it"
-            collector.unknown(EXPECTED, f"{seen}: {file.path.name}", artifacts.relative(file.path))
+            collector.unknown(
+                EXPECTED,
+                f"{seen}: {file.path.name}",
+                artifacts.relative(file.path),
+                data=about(file.rank, file=artifacts.relative(file.path)),
+            )
     if compared:
         collector.settle(EXPECTED, f"{compared} files compared by digest")
     collector.close()
@@ -93,11 +101,11 @@ def _judge_stray(
     try:
         artifacts.read_checkpoint(stray.path)
     except CheckpointNotSupported as error:
-        collector.unknown(EXPECTED, f"{where} cannot be judged: {error.problem}", where)
+        collector.unknown(EXPECTED, f"{where} cannot be judged: {error.problem}", where, data=about(file=where))
     except CheckpointError as error:
         _judge_unreadable(stray, where, error, unfinished, history, artifacts, collector)
     else:
-        collector.unknown(EXPECTED, f"{where}: {stray.reason}", where)
+        collector.unknown(EXPECTED, f"{where}: {stray.reason}", where, data=about(file=where))
 
 
 def _stored(state: SavedState, every: int) -> frozenset[int]:
@@ -142,10 +150,11 @@ def _judge_unreadable(
     if broken or is_damaged(history, where):
         return
     seen = f"{what} is damaged: {error.problem}"
+    data = about(file.rank if isinstance(file, OwnedCheckpoint) else None, file=where)
     if any(history.first(event) is not None for event in GONE):
-        collector.unknown(EXPECTED, f"{seen}; {HOST_GONE}", where)
+        collector.unknown(EXPECTED, f"{seen}; {HOST_GONE}", where, data=data)
     else:
-        collector.fail(EXPECTED, seen, where)
+        collector.fail(EXPECTED, seen, where, data=data)
 
 
 def _is_open(path: Path, history: History, artifacts: Artifacts) -> bool:
@@ -170,7 +179,13 @@ def _judge_names(
     for event in _with_parameters(recorded)[-1:]:
         if missing := lacking(file, state, _asked(file, state, event, history)):
             seen = _lacks(file, state, missing, artifacts.steps_per_update)
-            collector.fail(EXPECTED, seen, artifacts.relative(file.path), event.source)
+            collector.fail(
+                EXPECTED,
+                seen,
+                artifacts.relative(file.path),
+                event.source,
+                data=about(file.rank, file=artifacts.relative(file.path), parameters=missing),
+            )
 
 
 def _asked(file: OwnedCheckpoint, state: SavedState, recorded: Event, history: History) -> list[str]:
@@ -202,7 +217,13 @@ def _judge(
     where = baseline.artifacts.relative(file.path)
     if missing:
         seen = _lacks(file, state, missing, baseline.artifacts.steps_per_update)
-        collector.fail(EXPECTED, seen, where, recorded[-1].source)
+        collector.fail(
+            EXPECTED,
+            seen,
+            where,
+            recorded[-1].source,
+            data=about(file.rank, step=step_of(recorded[-1]), file=where, parameters=missing),
+        )
     if different:
         count = f"{len(different)} of {len(shared)} parameters in rank {file.rank}'s file of step {step}"
         seen = f"{count} differ: {text_list(different)}"
@@ -210,9 +231,34 @@ def _judge(
         # Both are of one run, so they are equal bit for bit, whatever the tolerance between two runs.
         if is_converted(file):
             seen += "; MindFormers saves bfloat16 as float32 in such a file, so that says nothing about the values"
-            collector.unknown(EXPECTED, seen, where, recorded[-1].source)
+            collector.unknown(
+                EXPECTED,
+                seen,
+                where,
+                recorded[-1].source,
+                data=about(
+                    file.rank, step=step_of(recorded[-1]), file=where, parameters=different, compared=len(shared)
+                ),
+            )
         else:
-            collector.fail(EXPECTED, seen, where, recorded[-1].source)
+            collector.fail(
+                EXPECTED,
+                seen,
+                where,
+                recorded[-1].source,
+                data=about(
+                    file.rank,
+                    step=step_of(recorded[-1]),
+                    file=where,
+                    parameters=different,
+                    compared=len(shared),
+                    quantity=SAVED,
+                    expected=recorded[-1].data["parameters"][different[0]],
+                    seen=state.digests.get(different[0]),
+                ),
+            )
     if not shared:
         seen = f"no parameter in rank {file.rank}'s file of step {step} can be compared"
-        collector.unknown(EXPECTED, seen, where, recorded[-1].source)
+        collector.unknown(
+            EXPECTED, seen, where, recorded[-1].source, data=about(file.rank, step=step_of(recorded[-1]), file=where)
+        )

@@ -12,6 +12,7 @@ from pathlib import Path
 from chaos.checks.checkpoint.named_newest import NewestSave, newest_saves
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
+from chaos.evidence.statement_data import about
 from chaos.history.reader import History
 from chaos.observe.checkpoints.checkpoint import CheckpointError, CheckpointNotSupported
 from chaos.observe.checkpoints.layout import DIGESTED
@@ -71,7 +72,7 @@ def _judge_meta(path: Path, newest: NewestSave | None, artifacts: Artifacts, col
     try:
         last = read_meta(path)
     except CheckpointError as error:
-        collector.fail(EXPECTED, f"{where} cannot be read: {error.problem}", where)
+        collector.fail(EXPECTED, f"{where} cannot be read: {error.problem}", where, data=about(file=where))
         return
     named = path.with_name(last.file)
     kept = next(
@@ -80,21 +81,28 @@ def _judge_meta(path: Path, newest: NewestSave | None, artifacts: Artifacts, col
     if kept is None:
         unfinished = any(file.suffix == ".tmp" for file in path.parent.iterdir())
         say = collector.unknown if unfinished else collector.fail
-        say(EXPECTED, f"{where} names {last.file}, which is not there", where)
+        say(EXPECTED, f"{where} names {last.file}, which is not there", where, data=about(file=where))
         return
     if Path(last.file).stem.rpartition("-")[2] != f"{last.epoch}_{last.step_in_epoch}":
         seen = f"{where} says epoch {last.epoch}, step {last.step_in_epoch} of {last.file}"
-        collector.fail(EXPECTED, seen, where)
+        collector.fail(EXPECTED, seen, where, data=about(file=where, quantity="file", seen=last.file))
     try:
         stored = artifacts.read_checkpoint(kept).numbers.get("epoch_num")
     except CheckpointNotSupported as error:
-        collector.unknown(EXPECTED, f"{last.file} cannot be judged: {error.problem}", where)
+        collector.unknown(EXPECTED, f"{last.file} cannot be judged: {error.problem}", where, data=about(file=where))
         return
     except CheckpointError as error:
-        collector.fail(EXPECTED, f"{where} names {last.file}, which is damaged: {error.problem}", where)
+        collector.fail(
+            EXPECTED, f"{where} names {last.file}, which is damaged: {error.problem}", where, data=about(file=where)
+        )
         return
     if stored is not None and stored != last.epoch:
-        collector.fail(EXPECTED, f"{where} says epoch {last.epoch} of {last.file}, which holds epoch {stored}", where)
+        collector.fail(
+            EXPECTED,
+            f"{where} says epoch {last.epoch} of {last.file}, which holds epoch {stored}",
+            where,
+            data=about(file=where, quantity="epoch", expected=stored, seen=last.epoch),
+        )
     if newest is not None and newest.iteration is None and newest.file != Path(last.file).stem:
         newest.judge(f"{where} names {last.file}", collector)
 
@@ -104,32 +112,50 @@ def _judge_tracker(path: Path, artifacts: Artifacts, collector: Collector) -> in
     try:
         step = read_tracker(path)
     except CheckpointError as error:
-        collector.fail(EXPECTED, f"{where} cannot be read: {error.problem}", where)
+        collector.fail(EXPECTED, f"{where} cannot be read: {error.problem}", where, data=about(file=where))
         return None
     directory = path.with_name(f"iteration_{step:08d}")
     if not directory.is_dir():
-        collector.fail(EXPECTED, f"{where} names iteration {step}, but there is no {directory.name}", where)
+        collector.fail(
+            EXPECTED, f"{where} names iteration {step}, but there is no {directory.name}", where, data=about(file=where)
+        )
     return step
 
 
 def _judge_iteration(iteration: IterationDirectory, artifacts: Artifacts, collector: Collector) -> None:
     where = artifacts.relative(iteration.path)
     if iteration.common is None:
-        collector.fail(EXPECTED, f"{where} has no common.json, which says what step it holds", where)
+        collector.fail(
+            EXPECTED, f"{where} has no common.json, which says what step it holds", where, data=about(file=where)
+        )
         return
     try:
         step = read_common(iteration.common).step
     except CheckpointError as error:
-        collector.fail(EXPECTED, f"{where}/{iteration.common.name} cannot be read: {error.problem}", where)
+        collector.fail(
+            EXPECTED, f"{where}/{iteration.common.name} cannot be read: {error.problem}", where, data=about(file=where)
+        )
         return
     if step != iteration.step:
-        collector.fail(EXPECTED, f"{where} says step {iteration.step}, its common.json {step}", where)
+        collector.fail(
+            EXPECTED,
+            f"{where} says step {iteration.step}, its common.json {step}",
+            where,
+            data=about(step=step, file=where, quantity="step", expected=iteration.step, seen=step),
+        )
     if iteration.metadata is not None:
         try:
             listed = read_metadata(iteration.metadata).files
         except CheckpointError as error:
-            collector.fail(EXPECTED, f"{where}/{iteration.metadata.name} cannot be read: {error.problem}", where)
+            collector.fail(
+                EXPECTED,
+                f"{where}/{iteration.metadata.name} cannot be read: {error.problem}",
+                where,
+                data=about(file=where),
+            )
             return
         gone = sorted(name for name in listed if not is_kept(iteration.path, name))
         if gone:
-            collector.fail(EXPECTED, f"{where}: metadata.json names {gone[0]}, which is not there", where)
+            collector.fail(
+                EXPECTED, f"{where}: metadata.json names {gone[0]}, which is not there", where, data=about(file=where)
+            )

@@ -21,6 +21,7 @@ from chaos.evidence.checkpoints.stored import COUNTER, STEP, steps_by_name
 from chaos.evidence.checkpoints.whole import is_of_weights
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import text_list
+from chaos.evidence.statement_data import about
 from chaos.history.reader import History
 from chaos.observe.checkpoints.checkpoint import CheckpointError
 from chaos.observe.checkpoints.mindformers_layout import ITERATION
@@ -67,7 +68,8 @@ def judge_numbers(plan: Plan, history: History, artifacts: Artifacts, states: St
         for verdict, seen in (*_steps(plan, file, state, history, every), *_epochs(plan, file, state, history, every)):
             say = collector.unknown if gone or verdict == "unknown" else collector.fail
             text = f"{seen}; {HOST_GONE}" if gone else seen
-            say(ONE_STEP, f"{text}: {file.path.name}", artifacts.relative(file.path))
+            data = about(file.rank, file=artifacts.relative(file.path))
+            say(ONE_STEP, f"{text}: {file.path.name}", artifacts.relative(file.path), data=data)
     ends = _readable(
         [checkpoint for checkpoint in end_of_life(history, artifacts) if checkpoint.kind == "either"], artifacts
     )
@@ -218,7 +220,13 @@ def _judge_lost(artifacts: Artifacts, states: States, collector: Collector) -> N
                 # The parameter of this name, if it is one, may be among the other ranks' files.
                 if holders and name not in state.numbers and not (state.partial and name == COUNTER):
                     seen = f"rank {file.rank}'s file holds no {name}, as others of its kind do: {file.path.name}"
-                    collector.fail(ONE_STEP, seen, artifacts.relative(file.path), artifacts.relative(holders[0].path))
+                    collector.fail(
+                        ONE_STEP,
+                        seen,
+                        artifacts.relative(file.path),
+                        artifacts.relative(holders[0].path),
+                        data=about(file.rank, file=artifacts.relative(file.path), parameters=(name,)),
+                    )
 
 
 def _judge_alike(history: History, artifacts: Artifacts, states: States, collector: Collector) -> None:
@@ -237,4 +245,9 @@ def _judge_alike(history: History, artifacts: Artifacts, states: States, collect
                 seen = text_list(f"rank {file.rank}: {number}" for file, number in numbers.items())
                 step = steps_text(steps_of(group[0], states[group[0]], every))
                 where = [artifacts.relative(file.path) for file in numbers]
-                collector.fail(ONE_STEP, f"{name} is not the same in the files of step {step}: {seen}", *where[:5])
+                collector.fail(
+                    ONE_STEP,
+                    f"{name} is not the same in the files of step {step}: {seen}",
+                    *where[:5],
+                    data=about((file.rank for file in numbers), file=where[0], parameters=(name,), quantity=name),
+                )

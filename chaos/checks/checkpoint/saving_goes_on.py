@@ -11,6 +11,7 @@ from collections import defaultdict
 from chaos.evidence.background import is_background, written
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import ranks_text
+from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -35,11 +36,18 @@ def judge_saving_goes_on(plan: Plan, history: History, collector: Collector) -> 
             rank = event.rank
             seen = f"rank {rank} has trained up to step {step}, and saved none since step {last}"
             if refused:
-                collector.unknown(expected, f"{seen}; a fault of its storage may have refused it", event.source)
+                collector.unknown(
+                    expected,
+                    f"{seen}; a fault of its storage may have refused it",
+                    event.source,
+                    data=about(rank, step=step),
+                )
             elif unseen:
-                collector.unknown(expected, f"{seen}; no save of any rank is recorded", event.source)
+                collector.unknown(
+                    expected, f"{seen}; no save of any rank is recorded", event.source, data=about(rank, step=step)
+                )
             else:
-                collector.fail(expected, seen, event.source)
+                collector.fail(expected, seen, event.source, data=about(rank, step=step))
         if kept and kept[0].rank is not None:
             due.add(kept[0].rank)
         _judge_background(history, kept, ended=_ended_well(history, process), expected=expected, collector=collector)
@@ -106,9 +114,9 @@ def _judge_background(
             seen = (
                 f"rank {event.rank} has not recorded that its checkpoint of step {event.data.get('step')} was written"
             )
-            collector.unknown(expected, seen, event.source)
+            collector.unknown(expected, seen, event.source, data=about(event.rank, step=event.data.get("step")))
         elif end.data.get("ok") is not True:
             seen = (
                 f"rank {event.rank} could not write its checkpoint of step {event.data.get('step')} in the background"
             )
-            collector.fail(expected, seen, end.source)
+            collector.fail(expected, seen, end.source, data=about(event.rank, step=event.data.get("step")))

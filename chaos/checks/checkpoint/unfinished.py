@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, text_list
+from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -31,7 +32,9 @@ def judge_unfinished(history: History, artifacts: Artifacts, collector: Collecto
         path = PurePosixPath(str(load.data.get("path")))
         if any(part.endswith("_tmp") for part in path.parts) or path.suffix == ".tmp":
             seen = f"rank {load.rank} loads {artifacts.recorded(str(path))}"
-            collector.fail(EXPECTED, seen, load.source, *places)
+            collector.fail(
+                EXPECTED, seen, load.source, *places, data=about(load.rank, file=artifacts.recorded(str(path)))
+            )
     if places:
         collector.settle(EXPECTED, f"unfinished and loaded by no rank: {', '.join(places)}", *places)
 
@@ -55,7 +58,13 @@ def judge_left(plan: Plan, history: History, artifacts: Artifacts, collector: Co
     saves = {name: event for event in reversed(begun) for name in _temporary(event)}
     for name, event in saves.items():
         if name not in there and artifacts.job_dir.is_dir():
-            collector.fail(LEFT, f"rank {event.rank} began to save in {name}, which is not there", line, event.source)
+            collector.fail(
+                LEFT,
+                f"rank {event.rank} began to save in {name}, which is not there",
+                line,
+                event.source,
+                data=about(event.rank, file=name),
+            )
     if not saves:
         collector.close()
     else:

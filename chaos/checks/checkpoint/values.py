@@ -6,6 +6,8 @@ difference, unequal digests decide nothing.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.baseline import Baseline, at_baseline, origin
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint
@@ -14,6 +16,7 @@ from chaos.evidence.checkpoints.periodic import resumed_from
 from chaos.evidence.checkpoints.saved import step_in
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, digests, text_list
+from chaos.evidence.statement_data import SAVED, StatementData, about
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoints.saved_state import SavedState
@@ -21,6 +24,7 @@ from chaos.plan.model import Plan
 
 WHOLE = "weights and optimizer state are all there, and finite"
 OWN = "every value equals what the rank held after the saved step"
+MARKED = "the saved state is marked consistent"
 EQUAL = "every value equals the fault-free run's at the saved step"
 
 
@@ -42,7 +46,9 @@ def judge_values(
             _judge_equal(OWN, baseline, file, state, event, event.source, saved, collector)
         elif not baseline.is_requested or (comparable is not None and _step(baseline, file, state) > comparable.until):
             seen = f"rank {file.rank} recorded no digests at the saved step, and there is no baseline to compare with"
-            collector.unknown(OWN, seen, artifacts.relative(file.path))
+            collector.unknown(
+                OWN, seen, artifacts.relative(file.path), data=about(file.rank, file=artifacts.relative(file.path))
+            )
     if compared:
         collector.settle(OWN, f"{compared} files compared by digest")
     collector.close()
@@ -77,7 +83,12 @@ def _judge_against_baseline(
         event = baseline.digests.get(file.rank, {}).get(_step(baseline, file, state))
         if event is None:
             seen = f"the baseline has no digests of rank {file.rank} at step {_step(baseline, file, state)}"
-            collector.unknown(EQUAL, seen, artifacts.relative(file.path))
+            collector.unknown(
+                EQUAL,
+                seen,
+                artifacts.relative(file.path),
+                data=about(file.rank, step=_step(baseline, file, state), file=artifacts.relative(file.path)),
+            )
         else:
             _judge_equal(EQUAL, baseline, file, state, event, at_baseline(event), saved, collector)
     collector.settle(
@@ -111,28 +122,53 @@ def _judge_whole(
     ]
     names = next((set(named) for witness in witnesses if (named := _parameters(witness))), set())
     if not names:
-        collector.unknown(WHOLE, f"no record of which parameters rank {file.rank} has", where)
+        collector.unknown(
+            WHOLE, f"no record of which parameters rank {file.rank} has", where, data=about(file.rank, file=where)
+        )
     missing = sorted(name for name in names - set(state.digests) if not (is_flag(name) or is_appended(name)))
     if missing:
         kind = "optimizer state" if all(map(is_optimizer_state, missing)) else "parameters"
-        collector.fail(WHOLE, f"rank {file.rank}'s file lacks {kind}: {text_list(missing)}", where)
+        collector.fail(
+            WHOLE,
+            f"rank {file.rank}'s file lacks {kind}: {text_list(missing)}",
+            where,
+            data=about(file.rank, step=step, file=where, parameters=missing),
+        )
     strange = sorted(
         name
         for name in set(state.digests) - names - _handed_over(history, file)
         if names and not (is_flag(name) or is_appended(name) or name in MAY_BE_ADDED)
     )
     if strange:
-        collector.fail(WHOLE, f"rank {file.rank}'s file holds what the job does not have: {text_list(strange)}", where)
+        collector.fail(
+            WHOLE,
+            f"rank {file.rank}'s file holds what the job does not have: {text_list(strange)}",
+            where,
+            data=about(file.rank, step=step, file=where, parameters=strange),
+        )
     if state.infinite:
-        collector.fail(WHOLE, f"not finite in rank {file.rank}'s file: {text_list(sorted(state.infinite))}", where)
+        collector.fail(
+            WHOLE,
+            f"not finite in rank {file.rank}'s file: {text_list(sorted(state.infinite))}",
+            where,
+            data=about(file.rank, step=step, file=where, parameters=sorted(state.infinite), quantity=SAVED),
+        )
+    _judge_flags(names, file, state, about(file.rank, step=step, file=where, quantity=SAVED), where, collector)
+
+
+def _judge_flags(
+    names: set[str], file: OwnedCheckpoint, state: SavedState, subject: StatementData, where: str, collector: Collector
+) -> None:
+    """Judge that the file is marked as a consistent state."""
     lacking = [name for name in sorted(names) if is_flag(name) and name not in state.numbers]
     if lacking and file.directory_step is not None:
         seen = f"rank {file.rank}'s file lacks {text_list(lacking)}, by which a state is marked so"
-        collector.unknown("the saved state is marked consistent", seen, where)
+        collector.unknown(MARKED, seen, where, data=replace(subject, parameters=tuple(lacking)))
     flags = {name: value for name, value in state.numbers.items() if is_flag(name) and value != 1}
     for name, value in flags.items():
         seen = f"{name} is {value} in rank {file.rank}'s file: it was saved in the middle of an update"
-        collector.fail("the saved state is marked consistent", seen, where)
+        data = replace(subject, parameters=(name,), expected=1, seen=value)
+        collector.fail(MARKED, seen, where, data=data)
 
 
 def _handed_over(history: History, file: OwnedCheckpoint) -> set[str]:
@@ -156,7 +192,13 @@ def _judge_equal(
     theirs = _parameters(event)
     shared = [name for name in state.digests if name in theirs and not is_flag(name)]
     if not shared:
-        collector.unknown(expected, f"no parameter of rank {file.rank} can be compared", where, source)
+        collector.unknown(
+            expected,
+            f"no parameter of rank {file.rank} can be compared",
+            where,
+            source,
+            data=about(file.rank, file=where),
+        )
         return
     unequal = sorted(name for name in shared if theirs[name] != state.digests[name])
     if saved not in (None, _step(baseline, file, state)):
@@ -169,7 +211,28 @@ def _judge_equal(
     count += origin(baseline, file.rank, unequal[0], state.digests, _step(baseline, file, state))
     if baseline.plan.equivalence.loss_tolerance > 0:
         collector.unknown(
-            expected, f"{count}; only digests are kept, values would be needed for a tolerance", where, source
+            expected,
+            f"{count}; only digests are kept, values would be needed for a tolerance",
+            where,
+            source,
+            data=about(
+                file.rank, step=_step(baseline, file, state), file=where, parameters=unequal, compared=len(shared)
+            ),
         )
     else:
-        collector.fail(expected, count, where, source)
+        collector.fail(
+            expected,
+            count,
+            where,
+            source,
+            data=about(
+                file.rank,
+                step=_step(baseline, file, state),
+                file=where,
+                parameters=unequal,
+                compared=len(shared),
+                quantity=SAVED,
+                expected=theirs[unequal[0]],
+                seen=state.digests[unequal[0]],
+            ),
+        )

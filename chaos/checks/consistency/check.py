@@ -17,6 +17,7 @@ from chaos.evidence.facts import RESUME, TRAIN, digests, ranks_text, text_list
 from chaos.evidence.finding import Finding
 from chaos.evidence.logged import logged
 from chaos.evidence.recovery_windows import Ambiguous, Window, reaches_the_end, recovery_windows, replayed_windows
+from chaos.evidence.statement_data import about
 from chaos.faults.values.plan_corruption import stays
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -110,7 +111,11 @@ def _judge_coverage(
     alone = [rank for rank in group if rank not in together]
     if alone:
         after = f" after step {plan.training.last_step}" if last else ""
-        collector.unknown(EXPECTED, f"no digests to compare {ranks_text(alone)} by{after} in attempt {attempt}")
+        collector.unknown(
+            EXPECTED,
+            f"no digests to compare {ranks_text(alone)} by{after} in attempt {attempt}",
+            data=about(alone, step=plan.training.last_step),
+        )
 
 
 def _judge_state(
@@ -136,13 +141,29 @@ def _judge_state(
         if bool(own) != bool(expected):
             silent = rank if expected else present[0]
             seen = f"no digests of rank {silent} {_moment(step)} of attempt {attempt}"
-            collector.unknown(EXPECTED, seen, reference.source, events[rank].source)
+            collector.unknown(
+                EXPECTED, seen, reference.source, events[rank].source, data=about(silent, step=max(step, 0))
+            )
             continue
         compared += bool(own)
         names = sorted(name for name in {*own, *expected} if own.get(name) != expected.get(name))
         if names:
             seen = f"ranks {present[0]} and {rank} disagree {_moment(step)} of attempt {attempt}: {text_list(names)}"
-            collector.fail(EXPECTED, seen, reference.source, events[rank].source)
+            collector.fail(
+                EXPECTED,
+                seen,
+                reference.source,
+                events[rank].source,
+                data=about(
+                    (present[0], rank),
+                    step=max(step, 0),
+                    parameters=names,
+                    compared=len({*own, *expected}),
+                    quantity="replica state",
+                    expected=expected.get(names[0]),
+                    seen=own.get(names[0]),
+                ),
+            )
     return compared
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
+from chaos.evidence.statement_data import about
 from chaos.observe.checkpoints.group_info import GROUP_INFO, GroupInfoError, find_group_infos, read_group_info
 from chaos.plan.model import Plan
 
@@ -25,17 +26,22 @@ def judge_groups(plan: Plan, artifacts: Artifacts, collector: Collector) -> None
         try:
             named = read_group_info(path).restore_ranks
         except GroupInfoError as error:
-            collector.fail(EXPECTED, f"the file of rank {rank} {error.problem}", where)
+            collector.fail(EXPECTED, f"the file of rank {rank} {error.problem}", where, data=about(rank, file=where))
             continue
         named_ranks.update(named)
         if rank not in groups:
-            collector.fail(EXPECTED, f"there is a file of rank {rank}, which the job does not have", where)
+            collector.fail(
+                EXPECTED,
+                f"there is a file of rank {rank}, which the job does not have",
+                where,
+                data=about(rank, file=where),
+            )
         elif named != groups[rank]:
             seen = f"the file of rank {rank} names {list(named[:8])}, its replica group is {list(groups[rank][:8])}"
-            collector.fail(EXPECTED, seen, where)
+            collector.fail(EXPECTED, seen, where, data=about(rank, file=where))
     for rank in groups:
         if rank not in files and not _taken(plan, rank, named_ranks):
-            collector.unknown(EXPECTED, f"there is no file of rank {rank}", "job")
+            collector.unknown(EXPECTED, f"there is no file of rank {rank}", "job", data=about(rank))
     collector.settle(EXPECTED, f"{len(files)} files do", *(artifacts.relative(path) for path in files.values()))
 
 

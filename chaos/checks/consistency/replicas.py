@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN
+from chaos.evidence.statement_data import about
 from chaos.plan.model import Plan
 
 EXPECTED = "MindSpore gives the SDK the replica groups of the plan"
@@ -31,7 +32,9 @@ def judge_replicas(plan: Plan, artifacts: Artifacts, collector: Collector) -> No
         ranks = event.fields["dp"]
         if set(ranks) != set(group):
             seen = f"rank {rank} is given {_some(ranks)}, and its replica group in the plan is {_some(group)}"
-            collector.unknown(EXPECTED, f"{seen}: the plan may be of another layout than the job", event.source)
+            collector.unknown(
+                EXPECTED, f"{seen}: the plan may be of another layout than the job", event.source, data=about(rank)
+            )
     if given:
         collector.settle(EXPECTED, f"in {len(given)} lines", *(event.source for *_, event in given[:5]), by_log=True)
 

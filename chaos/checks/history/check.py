@@ -10,6 +10,7 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, places, processes, text_list
 from chaos.evidence.finding import Finding
+from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.io import fingerprint
@@ -63,7 +64,9 @@ def _judge_writers(plan: Plan, history: History, collector: Collector) -> None:
         known = processes(history, attempt)
         for rank in range(plan.layout.ranks):
             if rank not in known and attempt == TRAIN:
-                collector.unknown(expected, f"no history of rank {rank} in attempt {attempt}", began.source)
+                collector.unknown(
+                    expected, f"no history of rank {rank} in attempt {attempt}", began.source, data=about(rank)
+                )
         _judge_processes(plan, history, attempt, collector, expected)
 
 
@@ -81,13 +84,13 @@ def _judge_processes(plan: Plan, history: History, attempt: str, collector: Coll
     for event in history.select("rank.found", attempt=attempt):
         if event.rank in ranks and (event.rank, event.pid) not in agents:
             seen = f"no history of rank {event.rank} in attempt {attempt}, though its process {event.pid} was found"
-            collector.unknown(expected, seen, event.source)
+            collector.unknown(expected, seen, event.source, data=about(event.rank, pids=event.pid))
     # A process that ends before it trains may be gone before the harness has looked.
     trained = {(event.rank, event.pid): event for event in reversed(history.select("step.begin", attempt=attempt))}
     for (rank, pid), event in sorted(trained.items(), key=str):
         if rank in ranks and (rank, pid) not in identified:
             seen = f"process {pid} trained as rank {rank} in attempt {attempt}, and the harness never identified it"
-            collector.unknown(expected, seen, event.source)
+            collector.unknown(expected, seen, event.source, data=about(rank, pids=pid))
 
 
 def _judge_run(plan: Plan, history: History, collector: Collector) -> None:
@@ -104,7 +107,7 @@ def _judge_run(plan: Plan, history: History, collector: Collector) -> None:
         event.rank: event for event in history.events if event.rank is not None and event.rank >= plan.layout.ranks
     }
     for rank, event in strangers.items():
-        collector.unknown(expected, f"there is a rank {rank}", event.source)
+        collector.unknown(expected, f"there is a rank {rank}", event.source, data=about(rank))
     collector.settle(expected, "they are")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, places, text_list
+from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
 
@@ -32,6 +33,7 @@ def judge_refused_callers(history: History, artifacts: Artifacts, collector: Col
                 f"process {event.pid} trains as rank {trained.rank}, and was refused: {event.data.get('what')}",
                 event.source,
                 trained.source,
+                data=about(trained.rank, pids=event.pid),
             )
     if refused or logged:
         callers = [f"{event.data.get('channel')}: {_who(event)}{event.data.get('what')}" for event in refused]

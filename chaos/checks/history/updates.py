@@ -13,6 +13,7 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.stored import COUNTER
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, step_of
+from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.numbers import number_digests
@@ -90,10 +91,10 @@ def judge_updates(plan: Plan, history: History, artifacts: Artifacts, collector:
     if not observed.fits(every):
         seen = f"after step {step_of(observed.last)} it had made {observed.updates}"
         if every > 1:
-            collector.fail(expected, seen, *where)
+            collector.fail(expected, seen, *where, data=about(step=step_of(observed.last)))
         elif observed.updates:
             seen = f"{seen}: write job.steps_per_update: {observed.lowest}, to count steps and updates apart"
-            collector.unknown(expected, seen, *where)
+            collector.unknown(expected, seen, *where, data=about(step=step_of(observed.last)))
     elif every > 1:
         collector.settle(expected, f"after step {step_of(observed.last)} it had made {observed.updates}", *where)
 

@@ -14,6 +14,7 @@ from chaos.evidence.finding import Finding
 from chaos.evidence.injection.deaths import wanted_end
 from chaos.evidence.injection.identity import other_process
 from chaos.evidence.recovery_windows import reaches_the_end
+from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger
 from chaos.history.reader import History
@@ -51,12 +52,13 @@ def _judge_exit(
     exits = history.select("rank.exit", attempt=attempt, rank=rank)
     text = f"rank {rank} of attempt {attempt} ends with {expected_exit(plan, attempt, fault).text}"
     if not exits:
-        collector.unknown(text, "no exit status was recorded")
+        collector.unknown(text, "no exit status was recorded", data=about(rank))
     for judged in judged_exits(plan, history, exits, fault):
+        data = about(rank, pids=judged.event.pid, quantity="exit status", seen=exit_status(judged.event))
         if judged.planned is None:
-            collector.unknown(judged.expected, judged.seen, judged.event.source)
+            collector.unknown(judged.expected, judged.seen, judged.event.source, data=data)
         elif not judged.planned:
-            collector.fail(judged.expected, judged.seen, judged.event.source)
+            collector.fail(judged.expected, judged.seen, judged.event.source, data=data)
     _judge_identity(history, attempt, rank, exits, text, collector)
 
 
@@ -67,16 +69,16 @@ def _judge_identity(
         later = history.select(attempt=attempt, rank=rank, pid=event.pid, writer="agent")[-1:]
         if later and event.surely_before(later[0]):
             seen = f"process {event.pid} has recorded {later[0].event} after its exit: it is another's"
-            collector.unknown(expected, seen, event.source, later[0].source)
+            collector.unknown(expected, seen, event.source, later[0].source, data=about(event.rank, pids=event.pid))
     starts = history.select("rank.found", attempt=attempt, rank=rank)
     for event in exits:
         if (doubt := other_process(event, [start for start in starts if start.pid == event.pid])) is not None:
             seen = f"the exit status of process {event.pid} is not that of the process which was rank {rank}: {doubt}"
-            collector.unknown(expected, seen, event.source, *places(starts))
+            collector.unknown(expected, seen, event.source, *places(starts), data=about(rank, pids=event.pid))
     for start in starts:
         if exits and start.pid not in {event.pid for event in exits}:
             seen = f"no exit status of process {start.pid}, which was rank {rank}"
-            collector.unknown(expected, seen, start.source, *places(exits))
+            collector.unknown(expected, seen, start.source, *places(exits), data=about(rank, pids=start.pid))
 
 
 def _judge_launcher(plan: Plan, history: History, attempt: str, collector: Collector) -> None:
@@ -95,15 +97,25 @@ def _judge_launcher(plan: Plan, history: History, attempt: str, collector: Colle
     for event in exits:
         if None not in (event.data.get("signal"), event.data.get("code")):
             seen = f"{exit_status(event)} and exit code {event.data.get('code')}: a process cannot end by both"
-            collector.unknown(expected, seen, event.source)
+            collector.unknown(expected, seen, event.source, data=about(pids=event.pid))
         elif not (event.data.get("code") == 0 if end is None else end.was(event)):
-            collector.fail(expected, exit_status(event), event.source)
+            collector.fail(
+                expected,
+                exit_status(event),
+                event.source,
+                data=about(pids=event.pid, quantity="exit status", seen=exit_status(event)),
+            )
     # With several nodes each has a launcher of its own; the end of one says nothing about the others'.
     ended = {event.data.get("node") for event in exits}
     nodes = {event.data.get("node"): event for event in history.select("rank.found", attempt=attempt)}
     for node, event in nodes.items():
         if exits and node not in ended | {None}:
-            collector.unknown(expected, f"no exit status of the launcher of node {node} was recorded", event.source)
+            collector.unknown(
+                expected,
+                f"no exit status of the launcher of node {node} was recorded",
+                event.source,
+                data=about(nodes=node),
+            )
 
 
 def _judge_healed(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
@@ -112,18 +124,30 @@ def _judge_healed(plan: Plan, history: History, artifacts: Artifacts, collector:
         made = history.select("fault.injecting", fault=fault.id)
         healed = history.select("fault.healed", fault=fault.id)
         if made and not healed:
-            collector.unknown(expected, f"fault {fault.id} has no record of being healed", *places(made[:1]))
+            collector.unknown(
+                expected,
+                f"fault {fault.id} has no record of being healed",
+                *places(made[:1]),
+                data=about(fault=fault.id),
+            )
         elif made and healed[-1].mono < made[-1].mono:
             seen = f"fault {fault.id} was made again after its last healing"
-            collector.unknown(expected, seen, made[-1].source, healed[-1].source)
+            collector.unknown(expected, seen, made[-1].source, healed[-1].source, data=about(fault=fault.id))
     ledger = Ledger(artifacts.run_dir / "undo.jsonl").read()
     if not ledger.steps:
         # Even a run without a fault has steps of its own there: its job, its private directory.
-        collector.unknown(expected, "the undo ledger holds no step", "undo.jsonl")
+        collector.unknown(expected, "the undo ledger holds no step", "undo.jsonl", data=about(file="undo.jsonl"))
     for problem in ledger.problems:
-        collector.unknown(expected, f"the undo ledger is damaged: {problem}", "undo.jsonl")
+        collector.unknown(
+            expected, f"the undo ledger is damaged: {problem}", "undo.jsonl", data=about(file="undo.jsonl")
+        )
     for step in ledger.open:
-        collector.fail(expected, f"undo step {step.id} is still open: {step.note or step.action}", "undo.jsonl")
+        collector.fail(
+            expected,
+            f"undo step {step.id} is still open: {step.note or step.action}",
+            "undo.jsonl",
+            data=about(file="undo.jsonl"),
+        )
     collector.settle(expected, f"{len(plan.faults)} faults are healed, no undo step is open")
 
 
@@ -138,7 +162,7 @@ def _judge_left(plan: Plan, history: History, artifacts: Artifacts, collector: C
         ]
         if left:
             seen = f"outlived the ranks of attempt {event.attempt}: {_processes(left)}"
-            collector.fail(expected, seen, event.source)
+            collector.fail(expected, seen, event.source, data=about(pids=_ids(left)))
     if not events:
         collector.unknown(expected, "no check was made: the history has no hygiene event")
     launched = history.last("attempt.start")
@@ -147,7 +171,12 @@ def _judge_left(plan: Plan, history: History, artifacts: Artifacts, collector: C
         collector.unknown(expected, seen, events[-1].source, launched.source)
     for event in events:
         if event.data.get("orphans"):
-            collector.fail(expected, f"processes left: {_processes(event.data['orphans'])}", event.source)
+            collector.fail(
+                expected,
+                f"processes left: {_processes(event.data['orphans'])}",
+                event.source,
+                data=about(pids=_ids(event.data["orphans"])),
+            )
         _judge_ports(event, expected, collector)
         stale = [
             name
@@ -155,7 +184,7 @@ def _judge_left(plan: Plan, history: History, artifacts: Artifacts, collector: C
             if not _allowed(plan, str(path)) and (name := artifacts.recorded(str(path))) not in broken
         ]
         if stale:
-            collector.fail(expected, f"stale files: {text_list(stale)}", event.source)
+            collector.fail(expected, f"stale files: {text_list(stale)}", event.source, data=about(file=stale[0]))
         if event.data.get("private_left"):
             collector.fail(expected, "the run's private directory is left", event.source)
         unsearched = event.data.get("unsearched", [])
@@ -171,7 +200,9 @@ def _judge_left(plan: Plan, history: History, artifacts: Artifacts, collector: C
         if not _allowed(plan, name := artifacts.relative(path)) and name not in broken
     ]
     if unfinished:
-        collector.fail(expected, f"unfinished files: {text_list(unfinished)}", *unfinished[:5])
+        collector.fail(
+            expected, f"unfinished files: {text_list(unfinished)}", *unfinished[:5], data=about(file=unfinished[0])
+        )
     collector.settle(expected, "none is")
 
 
@@ -182,7 +213,12 @@ def _judge_ports(event: Event, expected: str, collector: Collector) -> None:
         return  # reported as not looked for
     own = [port for port in ports if not isinstance(port, dict)]
     if own:
-        collector.fail(expected, f"ports still open: {text_list(own)}", event.source)
+        collector.fail(
+            expected,
+            f"ports still open: {text_list(own)}",
+            event.source,
+            data=about(quantity="port", seen=text_list(own)),
+        )
     for entry in ports:
         if isinstance(entry, dict):
             listeners = entry.get("listeners")
@@ -191,7 +227,12 @@ def _judge_ports(event: Event, expected: str, collector: Collector) -> None:
             )
             by = _processes(listed) if listed else "processes that cannot be seen"
             seen = f"port {entry.get('port')} is in use by processes of no known run: {by}"
-            collector.unknown(expected, seen, event.source)
+            collector.unknown(expected, seen, event.source, data=about(quantity="port", seen=entry.get("port")))
+
+
+def _ids(listed: object) -> list[int | None]:
+    """Return the ids of processes, as far as the record has them."""
+    return [process.get("pid") for process in listed if isinstance(process, dict)] if isinstance(listed, list) else []
 
 
 def _processes(listed: list[dict[str, object]]) -> str:

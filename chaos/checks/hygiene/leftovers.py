@@ -9,6 +9,7 @@ from __future__ import annotations
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.injection.deaths import wanted_end
+from chaos.evidence.statement_data import about
 from chaos.history.reader import History
 from chaos.observe.leftovers import Leftover, find_leftovers
 from chaos.plan.model import Plan
@@ -30,10 +31,10 @@ def judge_leftovers(plan: Plan, history: History, artifacts: Artifacts, collecto
         name = artifacts.relative(leftover.path)
         if leftover.kind == "core":
             if not _is_explained(leftover, dumped):
-                collector.fail(EXPECTED, f"a process has left a memory dump in {name}", name)
+                collector.fail(EXPECTED, f"a process has left a memory dump in {name}", name, data=about(file=name))
         elif leftover.pid in ends and ends[leftover.pid].data.get("code") == 0:
             seen = f"{name} holds the id of process {leftover.pid}, which ended normally"
-            collector.fail(EXPECTED, seen, name, ends[leftover.pid].source)
+            collector.fail(EXPECTED, seen, name, ends[leftover.pid].source, data=about(pids=leftover.pid, file=name))
     collector.settle(EXPECTED, "none does, but by a fault" if left else "none does")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import places, text_list
+from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.host_clock import EVENT as CLOCK
 from chaos.history.reader import History
@@ -20,7 +21,9 @@ def judge_nodes(history: History, collector: Collector) -> None:
         return
     asked = {event.data.get("node") for event in looks}
     for number in sorted({int(event.data["node"]) for event in launched} - asked):
-        collector.unknown(EXPECTED, f"no check was made on node {number}", *places(launched[:1]))
+        collector.unknown(
+            EXPECTED, f"no check was made on node {number}", *places(launched[:1]), data=about(nodes=number)
+        )
     for event in looks:
         _judge_node(event, collector)
     _judge_platform(history.select(AFTERWARDS), launched, collector)
@@ -30,16 +33,25 @@ def judge_nodes(history: History, collector: Collector) -> None:
 def _judge_node(look: Event, collector: Collector) -> None:
     node = look.data.get("node")
     if look.data.get("unasked"):
-        collector.unknown(EXPECTED, f"node {node} could not be asked: {look.data['unasked']}", look.source)
+        collector.unknown(
+            EXPECTED, f"node {node} could not be asked: {look.data['unasked']}", look.source, data=about(nodes=node)
+        )
         return
     if look.data.get("gone") is True:
         return  # its processes ended with it, and its platform reports its leftovers below
     for key, words in (("orphans", "processes"), ("mounts", "mounts"), ("rules", "rules of the network")):
         left = look.data.get(key, [] if key == "rules" else None)  # not every node has a network that faults act on
         if not isinstance(left, list):
-            collector.unknown(EXPECTED, f"on node {node} {words} were not looked for", look.source)
+            collector.unknown(
+                EXPECTED, f"on node {node} {words} were not looked for", look.source, data=about(nodes=node)
+            )
         elif left:
-            collector.fail(EXPECTED, f"{words} left on node {node}: {text_list(map(str, left))}", look.source)
+            collector.fail(
+                EXPECTED,
+                f"{words} left on node {node}: {text_list(map(str, left))}",
+                look.source,
+                data=about(nodes=node),
+            )
 
 
 def _judge_platform(looks: list[Event], launched: list[Event], collector: Collector) -> None:

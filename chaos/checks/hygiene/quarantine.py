@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import places, text_list
+from chaos.evidence.statement_data import about
 from chaos.history.reader import History
 from chaos.plan.effect import effect_of
 from chaos.plan.model import Plan
@@ -28,7 +29,12 @@ def judge_quarantine(plan: Plan, history: History, collector: Collector) -> None
         left = sorted({str(card) for card in after} - {str(card) for card in before})
         if left:
             seen = f"left quarantined: {text_list(left)} on {node}; {event.data.get('advice')}"
-            collector.fail(EXPECTED, seen, event.source)
+            collector.fail(
+                EXPECTED,
+                seen,
+                event.source,
+                data=about(nodes=event.data.get("node"), quantity="card", seen=text_list(left)),
+            )
         elif event.data.get("known") is not True:
             collector.unknown(EXPECTED, f"the cluster could not be asked: {event.data.get('how')}", event.source)
     collector.settle(EXPECTED, "none is that was not before")

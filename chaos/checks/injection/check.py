@@ -25,6 +25,7 @@ from chaos.evidence.injection.triggers import HANDLER, Barrier, barrier, demands
 from chaos.evidence.order import out_of_order
 from chaos.evidence.proof import Case as ProofCase
 from chaos.evidence.proof import Proof, lacking_evidence
+from chaos.evidence.statement_data import StatementData, about
 from chaos.faults.device_errors.proof import raised_again
 from chaos.faults.values.proof import altered_again
 from chaos.faults.values.proof_spike import scaled_too_often
@@ -84,9 +85,14 @@ class _Case:
         when = " or ".join(map(place_text, trigger_demands.barriers)) or "its trigger"
         return f"fault {self.fault.id} ({self.fault.kind}) hits {_target(self.fault)} once, at {when}"
 
+    @property
+    def subject(self) -> StatementData:
+        """The fault as data."""
+        return about(self.fault.ranks, step=self.fault.trigger.get("step"), fault=self.fault.id)
+
     def unproven(self, seen: str, *where: str) -> None:
         """Say that the fault is not proven."""
-        self.collector.unknown(self.planned, seen, self.line, *where)
+        self.collector.unknown(self.planned, seen, self.line, *where, data=self.subject)
 
     def of_fault(self, event: str) -> list[Event]:
         return self.history.select(event, fault=self.fault.id)
@@ -106,19 +112,25 @@ def _judge(case: _Case) -> None:
             case.unproven(f"rank {raised.rank} raised it, which was not planned", raised.source)
     if len(landings) > 1 or injected_again(injections):
         seen = f"injected twice: {len(landings)} landings, {len(injections)} injections"
-        case.collector.fail(case.planned, seen, case.line, *places(landings or injections))
+        case.collector.fail(case.planned, seen, case.line, *places(landings or injections), data=case.subject)
     if often := scaled_too_often(case.history, case.fault):
         ranks = ranks_text(dict.fromkeys(event.rank for event in often if event.rank is not None))
-        case.collector.fail(case.planned, f"scaled too often on {ranks}", case.line, *places(often))
+        case.collector.fail(case.planned, f"scaled too often on {ranks}", case.line, *places(often), data=case.subject)
     if again := raised_again(history=case.history, fault=case.fault):
         ranks = ranks_text(dict.fromkeys(event.rank for event in again if event.rank is not None))
-        case.collector.fail(case.planned, f"raised more than once on {ranks}", case.line, *places(again))
+        case.collector.fail(
+            case.planned, f"raised more than once on {ranks}", case.line, *places(again), data=case.subject
+        )
     if again := altered_again(case.history, case.fault):
         ranks = ranks_text(dict.fromkeys(event.rank for event in again if event.rank is not None))
-        case.collector.fail(case.planned, f"altered more than once on {ranks}", case.line, *places(again))
+        case.collector.fail(
+            case.planned, f"altered more than once on {ranks}", case.line, *places(again), data=case.subject
+        )
     if again := repeated_acts(case.history, case.fault):
         ranks = ranks_text(dict.fromkeys(event.rank for event in again if event.rank is not None))
-        case.collector.fail(case.planned, f"made more than once on {ranks}", case.line, *places(again))
+        case.collector.fail(
+            case.planned, f"made more than once on {ranks}", case.line, *places(again), data=case.subject
+        )
     if not landings:
         case.unproven("no landing of this fault in the history: the planned fault was not injected")
         case.collector.close()
@@ -135,7 +147,7 @@ def _judge(case: _Case) -> None:
     for doubt, where in trigger_doubts(case.plan, case.history, case.artifacts, case.fault, landing, injections):
         case.unproven(doubt, *where)
     seen = f"landed on {_target(case.fault)}, proven by {_proven_by(case, landing)}"
-    case.collector.settle(case.planned, seen, case.line, landing.source)
+    case.collector.settle(case.planned, seen, case.line, landing.source, data=case.subject)
 
 
 def _proven_by(case: _Case, landing: Event) -> str:
@@ -365,6 +377,9 @@ def _judge_unplanned(plan: Plan, history: History, collector: Collector) -> None
     others = [event for event in others if event.data.get("fault") not in ids]
     for event in others:
         collector.unknown(
-            "only planned faults are made", f"fault {event.data.get('fault')} was not planned", event.source
+            "only planned faults are made",
+            f"fault {event.data.get('fault')} was not planned",
+            event.source,
+            data=about(fault=event.data.get("fault")),
         )
     collector.settle("only planned faults are made", f"{len(plan.faults)} planned, no other made")

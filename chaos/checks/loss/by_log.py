@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, text_list
-from chaos.evidence.finding import Mismatch
 from chaos.evidence.logged import Difference, Launch, Logged, RankLog
+from chaos.evidence.statement_data import LOSS, about
 from chaos.plan.model import Plan
 
 AGREE = "ranks of one replica group that print the same losses without a fault print the same losses with it"
@@ -19,7 +19,12 @@ def judge_finite(logs: Logged, expected: str, collector: Collector) -> None:
     """Judge that every printed loss is a number."""
     for log in logs.ranks.values():
         for line in log.infinite:
-            collector.fail(expected, f"rank {log.rank} prints loss {line} at step {line.step}", line.where)
+            collector.fail(
+                expected,
+                f"rank {log.rank} prints loss {line} at step {line.step}",
+                line.where,
+                data=about(log.rank, step=line.step, quantity=LOSS, seen=str(line)),
+            )
 
 
 def judge_losses(plan: Plan, logs: Logged, line: str, collector: Collector) -> None:
@@ -36,8 +41,20 @@ def judge_losses(plan: Plan, logs: Logged, line: str, collector: Collector) -> N
         difference = log.early or log.late
         if difference is not None:
             seen = f"first at rank {log.rank}, step {difference.ours.step}: {_compared(difference)}"
-            first = Mismatch("loss", step=difference.ours.step)
-            collector.fail(expected, seen, line, difference.ours.where, difference.theirs.where, mismatch=first)
+            collector.fail(
+                expected,
+                seen,
+                line,
+                difference.ours.where,
+                difference.theirs.where,
+                data=about(
+                    log.rank,
+                    step=difference.ours.step,
+                    quantity=LOSS,
+                    expected=str(difference.theirs),
+                    seen=str(difference.ours),
+                ),
+            )
         _judge_missing(log, expected, line, collector)
     if not compared:
         collector.unknown(expected, "not one loss can be compared", line)
@@ -52,7 +69,19 @@ def judge_agreement(logs: Logged, collector: Collector) -> None:
         seen = (
             f"ranks {other} and {rank} print {difference.theirs} and {difference.ours} at step {difference.ours.step}"
         )
-        collector.fail(AGREE, seen, difference.theirs.where, difference.ours.where)
+        collector.fail(
+            AGREE,
+            seen,
+            difference.theirs.where,
+            difference.ours.where,
+            data=about(
+                (other, rank),
+                step=difference.ours.step,
+                quantity="printed loss",
+                expected=str(difference.theirs),
+                seen=str(difference.ours),
+            ),
+        )
     if logs.apart or logs.agreeing:
         collector.settle(AGREE, f"{logs.agreeing} comparisons, all equal, {logs.precision}", by_log=True)
 
@@ -61,12 +90,20 @@ def judge_first(log: RankLog, saved: int, expected: str, line: str, collector: C
     """Judge that the resumed launch first prints the step after the saved one."""
     first = _launch(log, RESUME).first
     if first is None:
-        collector.unknown(expected, f"the log of rank {log.rank} has no step after the resume", line)
+        collector.unknown(
+            expected, f"the log of rank {log.rank} has no step after the resume", line, data=about(log.rank)
+        )
     elif first.step <= saved:
-        collector.fail(expected, f"rank {log.rank} began with step {first.step}", line, first.where)
+        collector.fail(
+            expected,
+            f"rank {log.rank} began with step {first.step}",
+            line,
+            first.where,
+            data=about(log.rank, step=first.step),
+        )
     elif first.step > saved + 1 and log.missing_count:
         seen = f"the first step in the log of rank {log.rank} is {first.step}"
-        collector.unknown(expected, seen, line, first.where)
+        collector.unknown(expected, seen, line, first.where, data=about(log.rank))
 
 
 def judge_sequence(log: RankLog, attempt: str, goals: tuple[int, ...], collector: Collector) -> None:
@@ -84,12 +121,14 @@ def judge_sequence(log: RankLog, attempt: str, goals: tuple[int, ...], collector
             del left[0]
         else:
             seen = f"rank {log.rank} trained step {after.step} again (after step {before.step})"
-            collector.fail(expected, seen, after.where, before.where)
+            collector.fail(expected, seen, after.where, before.where, data=about(log.rank, step=after.step))
     if launch.first is None:
-        collector.unknown(expected, f"the log of rank {log.rank} has no step of attempt {attempt}")
+        collector.unknown(
+            expected, f"the log of rank {log.rank} has no step of attempt {attempt}", data=about(log.rank)
+        )
     elif attempt == TRAIN and launch.first.step != 1 and log.missing_count:
         seen = f"the first step in the log of rank {log.rank} is {launch.first.step}"
-        collector.unknown(expected, seen, launch.first.where)
+        collector.unknown(expected, seen, launch.first.where, data=about(log.rank))
 
 
 def judge_reach(plan: Plan, log: RankLog, attempt: str, collector: Collector) -> None:
@@ -97,11 +136,25 @@ def judge_reach(plan: Plan, log: RankLog, attempt: str, collector: Collector) ->
     last = _launch(log, attempt).last
     goal = f"every rank trains to step {plan.training.last_step}"
     if last is None:
-        collector.unknown(goal, f"the log of rank {log.rank} has no step of attempt {attempt}")
+        collector.unknown(
+            goal,
+            f"the log of rank {log.rank} has no step of attempt {attempt}",
+            data=about(log.rank, step=plan.training.last_step),
+        )
     elif last.step > plan.training.last_step:
-        collector.fail(goal, f"rank {log.rank} trained step {last.step}", last.where)
+        collector.fail(
+            goal,
+            f"rank {log.rank} trained step {last.step}",
+            last.where,
+            data=about(log.rank, step=last.step, quantity="step", expected=plan.training.last_step, seen=last.step),
+        )
     elif last.step < plan.training.last_step and (log.missing_count or last.step < log.baseline_last):
-        collector.unknown(goal, f"the log of rank {log.rank} ends with step {last.step}", last.where)
+        collector.unknown(
+            goal,
+            f"the log of rank {log.rank} ends with step {last.step}",
+            last.where,
+            data=about(log.rank, step=plan.training.last_step),
+        )
     _judge_missing(log, goal, "", collector)
 
 
@@ -114,7 +167,9 @@ def _judge_missing(log: RankLog, expected: str, line: str, collector: Collector)
     if log.missing_count:
         steps = text_list((*log.missing[:3], *["…"] * (log.missing_count > 3)))
         seen = f"no loss in the log of rank {log.rank}, or in that of the baseline, for step {steps}"
-        collector.unknown(expected, f"{seen} ({log.missing_count} in all)", line)
+        collector.unknown(
+            expected, f"{seen} ({log.missing_count} in all)", line, data=about(log.rank, step=log.missing[0])
+        )
 
 
 def _launch(log: RankLog, attempt: str) -> Launch:

@@ -13,9 +13,10 @@ from chaos.evidence.checkpoints.parameters import is_weight
 from chaos.evidence.checkpoints.periodic import resumed_from
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, by_rank, digests, places, step_of, text_list
-from chaos.evidence.finding import Finding, Mismatch
+from chaos.evidence.finding import Finding
 from chaos.evidence.logged import Logged, logged
 from chaos.evidence.recovery_windows import reaches_the_end, trains_to_the_end
+from chaos.evidence.statement_data import LOSS, STATE, about
 from chaos.faults.values.proof import may_be_infinite
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -65,7 +66,9 @@ def _judge_finite(
         # After a value that was corrupted on purpose nothing is promised, until its step is trained again.
         if events.get((event.rank or 0, step_of(event))) is event or not may_be_infinite(plan, step_of(event)):
             seen = f"rank {event.rank} has loss {loss} at step {step_of(event)} of attempt {event.attempt}"
-            collector.fail(FINITE, seen, event.source)
+            collector.fail(
+                FINITE, seen, event.source, data=about(event.rank, step=step_of(event), quantity=LOSS, seen=loss)
+            )
     by_log.judge_finite(logs, FINITE, collector)
     if not seen_any and not logs.ranks:
         collector.unknown(FINITE, "no loss was recorded", "history")
@@ -125,18 +128,25 @@ def _judge_losses(
                 silent.setdefault(rank, ours)
                 continue
             if ours is None or value is None:
-                collector.unknown(expected, f"no loss of rank {rank} at step {step}", _line(plan), at_baseline(other))
+                collector.unknown(
+                    expected,
+                    f"no loss of rank {rank} at step {step}",
+                    _line(plan),
+                    at_baseline(other),
+                    data=about(rank, step=step),
+                )
             elif theirs is None:
                 seen = f"the baseline has no loss of rank {rank} at step {step}"
-                collector.unknown(expected, seen, _line(plan), at_baseline(other))
+                collector.unknown(expected, seen, _line(plan), at_baseline(other), data=about(rank, step=step))
             else:
                 compared += 1
                 if not wrong and not close(value, theirs, plan.equivalence.loss_tolerance):
                     wrong = True
                     seen = f"first at rank {rank}, step {step}: {_compared(value, theirs)}"
-                    mismatch = Mismatch("loss", step=step)
                     places = (_line(plan), ours.source, at_baseline(other))
-                    collector.fail(expected, seen, *places, mismatch=mismatch)
+                    collector.fail(
+                        expected, seen, *places, data=about(rank, step=step, quantity=LOSS, expected=theirs, seen=value)
+                    )
     if not compared:
         collector.unknown(expected, "not one loss can be compared", _line(plan))
     comparable = {
@@ -148,7 +158,7 @@ def _judge_losses(
         if comparable.isdisjoint(next((group for group in plan.layout.replica_groups if rank in group), (rank,))):
             continue  # This rank has no loss, like any rank outside the last pipeline stage.
         seen = f"no loss of rank {rank} at step {ours.data.get('step')}, here or in the baseline"
-        collector.unknown(expected, seen, _line(plan), ours.source)
+        collector.unknown(expected, seen, _line(plan), ours.source, data=about(rank, step=ours.data.get("step")))
     ranks = sum(map(plan.layout.has_loss, range(plan.layout.ranks)))
     collector.settle(expected, f"{compared} losses on {ranks} ranks do", _line(plan))
 
@@ -182,7 +192,12 @@ def _judge_parameters(
         if plan.equivalence.comparable is not None and step > plan.equivalence.comparable.until:
             continue
         if not ours.data.get("parameters"):
-            collector.unknown(PARAMETERS, f"no parameter digests of rank {rank} at step {step}", ours.source)
+            collector.unknown(
+                PARAMETERS,
+                f"no parameter digests of rank {rank} at step {step}",
+                ours.source,
+                data=about(rank, step=step),
+            )
             continue
         compared.setdefault(rank, []).append(step)
         names = differing(ours.data["parameters"], other.data["parameters"])
@@ -193,10 +208,30 @@ def _judge_parameters(
         where = (ours.source, at_baseline(other))
         if plan.equivalence.loss_tolerance > 0:
             collector.unknown(
-                PARAMETERS, f"{seen}; only digests are kept, values would be needed for a tolerance", *where
+                PARAMETERS,
+                f"{seen}; only digests are kept, values would be needed for a tolerance",
+                *where,
+                data=about(rank, step=step, parameters=names),
             )
         else:
-            collector.fail(PARAMETERS, seen, *where, mismatch=Mismatch("state", tuple(names), step=step))
+            collector.fail(
+                PARAMETERS,
+                seen,
+                *where,
+                data=about(
+                    rank,
+                    step=step,
+                    parameters=names,
+                    quantity=STATE,
+                    expected=other.data["parameters"].get(names[0]),
+                    seen=ours.data["parameters"].get(names[0]),
+                ),
+            )
+    _judge_coverage(plan, baseline, compared, collector)
+
+
+def _judge_coverage(plan: Plan, baseline: Baseline, compared: dict[int, list[int]], collector: Collector) -> None:
+    """Judge that the last state of the fault-free run was compared on every rank."""
     last = plan.training.last_step if plan.equivalence.comparable is None else plan.equivalence.comparable.until
     if last < 1:
         return  # nothing is to be compared, as chaos.checks.scope says
@@ -208,10 +243,12 @@ def _judge_parameters(
         ]
         final = max(recorded, default=None)
         if final is None:
-            collector.unknown(PARAMETERS, f"the baseline has no parameter digests of rank {rank}")
+            collector.unknown(PARAMETERS, f"the baseline has no parameter digests of rank {rank}", data=about(rank))
         elif final not in steps and (plan.resume.resumes or reaches_the_end(plan)):
             collector.unknown(
-                PARAMETERS, f"no parameter digests of rank {rank} at step {final}, the last of the baseline"
+                PARAMETERS,
+                f"no parameter digests of rank {rank} at step {final}, the last of the baseline",
+                data=about(rank, step=final),
             )
     collector.settle(PARAMETERS, f"{sum(map(len, compared.values()))} states on {plan.layout.ranks} ranks are equal")
 
@@ -229,12 +266,19 @@ def _judge_gradients(plan: Plan, history: History, attempt: str, collector: Coll
         for step, event in with_gradients.items():
             norm = float.fromhex(str(event.data["gradients"]["norm"]))
             if (limit is None or step <= limit) and (not math.isfinite(norm) or norm <= 0):
-                collector.fail(expected, f"the norm is {norm} on rank {rank} at step {step}", event.source)
+                collector.fail(
+                    expected,
+                    f"the norm is {norm} on rank {rank} at step {step}",
+                    event.source,
+                    data=about(rank, step=step, quantity="norm", seen=norm),
+                )
         if not with_gradients:
-            collector.unknown(expected, f"no gradients of rank {rank} were recorded in attempt {attempt}")
+            collector.unknown(
+                expected, f"no gradients of rank {rank} were recorded in attempt {attempt}", data=about(rank)
+            )
         elif last not in (None, *with_gradients):
             seen = f"no gradients of rank {rank} were recorded at step {last}, the last of attempt {attempt}"
-            collector.unknown(expected, seen, *places(list(with_gradients.values())[-1:]))
+            collector.unknown(expected, seen, *places(list(with_gradients.values())[-1:]), data=about(rank, step=last))
     collector.settle(expected, "on all ranks")
 
 
@@ -253,14 +297,18 @@ def _judge_movement(plan: Plan, history: History, attempt: str, collector: Colle
         if initial is not None:
             states.insert(0, initial)
         if len(states) < 2:
-            collector.unknown(expected, f"fewer than two states of rank {rank} were recorded in attempt {attempt}")
+            collector.unknown(
+                expected, f"fewer than two states of rank {rank} were recorded in attempt {attempt}", data=about(rank)
+            )
             continue
         first, last = (
             {n: d for n, d in event.data["parameters"].items() if is_weight(n)} for event in (states[0], states[-1])
         )
         if not first or not last:
-            collector.unknown(expected, f"no weights of rank {rank} were recorded", states[0].source)
+            collector.unknown(expected, f"no weights of rank {rank} were recorded", states[0].source, data=about(rank))
         elif first == last:
             seen = f"no weight of rank {rank} has changed up to step {states[-1].data.get('step')}"
-            collector.fail(expected, seen, states[0].source, states[-1].source)
+            collector.fail(
+                expected, seen, states[0].source, states[-1].source, data=about(rank, step=states[-1].data.get("step"))
+            )
     collector.settle(expected, "on all ranks")

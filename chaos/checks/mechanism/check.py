@@ -13,6 +13,7 @@ from chaos.evidence.finding import Finding
 from chaos.evidence.logged import logged
 from chaos.evidence.mechanisms_seen import Acted, mechanisms
 from chaos.evidence.recovery_windows import Ambiguous, Window, reaches_the_end, recovery_windows
+from chaos.evidence.statement_data import about
 from chaos.faults.cluster.rule import judge_kept_pods
 from chaos.faults.network.rule import judge_cut_off
 from chaos.history.reader import History
@@ -82,15 +83,31 @@ def _judge_others(plan: Plan, history: History, acted: Acted, collector: Collect
     for mechanism, evidence in acted.evidence.items():
         if mechanism not in allowed:
             what = text_list(dict.fromkeys(sign for sign, _ in evidence))
-            collector.fail(expected, f"{mechanism} acted: {what}", _line(plan), *(where for _, where in evidence[:5]))
+            collector.fail(
+                expected,
+                f"{mechanism} acted: {what}",
+                _line(plan),
+                *(where for _, where in evidence[:5]),
+                data=about(mechanism=mechanism),
+            )
     if not reaches_the_end(plan):
         return
     for event in history.select("handler.enter", attempt=TRAIN, name="exit"):
-        collector.fail(expected, f"rank {event.rank} was told to exit", _line(plan), event.source)
+        collector.fail(
+            expected, f"rank {event.rank} was told to exit", _line(plan), event.source, data=about(event.rank)
+        )
     for event in history.select("checkpoint.begin", attempt=TRAIN, kind="end-of-life"):
-        collector.fail(expected, f"rank {event.rank} saved an end-of-life checkpoint", _line(plan), event.source)
+        collector.fail(
+            expected,
+            f"rank {event.rank} saved an end-of-life checkpoint",
+            _line(plan),
+            event.source,
+            data=about(event.rank),
+        )
     for event in history.select("attempt.start", attempt=RESUME):
-        collector.fail(expected, "the job was started again", _line(plan), event.source)
+        collector.fail(
+            expected, "the job was started again", _line(plan), event.source, data=about(range(plan.layout.ranks))
+        )
 
 
 def _judge_recoveries(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
@@ -113,13 +130,18 @@ def _judge_times(plan: Plan, history: History, planned: list[Window], collector:
         name = str(event.data.get("name"))
         window = next((window for window in reversed(planned) if window.begin <= event.mono), None)
         if window is None:
-            collector.fail(expected, f"{name} was called on rank {event.rank} before the fault", event.source)
+            collector.fail(
+                expected,
+                f"{name} was called on rank {event.rank} before the fault",
+                event.source,
+                data=about(event.rank),
+            )
         elif not window.holds(event):
             continue  # an event after the last recovery belongs to the unanswered fault
         elif name != "exit" and not any(name in RULES[recovery.mechanism].handlers for recovery in window.all):
             listed = ", ".join(recovery.mechanism for recovery in window.all)
             seen = f"{name} was called on rank {event.rank} in recovery {window.number}, which is for {listed}"
-            collector.fail(expected, seen, _line(plan), event.source)
+            collector.fail(expected, seen, _line(plan), event.source, data=about(event.rank))
     collector.settle(expected, f"correct in {len(planned)} of {len(planned)} recoveries", _line(plan))
 
 
@@ -130,7 +152,12 @@ def _judge_resume(plan: Plan, history: History, artifacts: Artifacts, collector:
     acted = mechanisms(history, artifacts, RESUME)
     for mechanism, evidence in acted.evidence.items():
         signs = text_list(dict.fromkeys(sign for sign, _ in evidence))
-        collector.fail(expected, f"{mechanism} acted: {signs}", *(where for _, where in evidence[:5]))
+        collector.fail(
+            expected,
+            f"{mechanism} acted: {signs}",
+            *(where for _, where in evidence[:5]),
+            data=about(mechanism=mechanism),
+        )
     if not acted.listened:
         collector.unknown(expected, "neither an agent nor the SDK has recorded anything in attempt resume")
     collector.settle(expected, "none did")

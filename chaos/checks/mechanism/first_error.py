@@ -13,6 +13,7 @@ from chaos.checks.mechanism.logged_errors import logged_errors
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, error_text, places
+from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -71,16 +72,21 @@ def _judge(plan: Plan, history: History, event: Event, collector: Collector) -> 
     base, first = str(event.data.get("base")), str(event.data.get("first_base", ""))
     second = bool(first) and event.data.get("wrapped") is not True
     if not acts:
-        collector.fail(EXPECTED, f"{seen}, before any fault was made", event.source)
+        collector.fail(EXPECTED, f"{seen}, before any fault was made", event.source, data=about(event.rank))
     elif own and not second:
         return  # the fault itself, or its consequence in the rank that it hits
     elif own and base == "RuntimeError" and plan.response.mechanism not in (None, "none"):
         collector.unknown(
-            EXPECTED, f"{seen}: the mechanism that answers the first error may have raised it", event.source
+            EXPECTED,
+            f"{seen}: the mechanism that answers the first error may have raised it",
+            event.source,
+            data=about(event.rank),
         )
     elif base in _OF_FAULTS and (own or not first or first in _OF_FAULTS):
         return
     elif base in _OF_FAULTS or (base in _OF_ANYBODY and first in _OF_FAULTS | {""}):
-        collector.unknown(EXPECTED, f"{seen}: whether a fault caused it is unknown", event.source)
+        collector.unknown(
+            EXPECTED, f"{seen}: whether a fault caused it is unknown", event.source, data=about(event.rank)
+        )
     else:
-        collector.fail(EXPECTED, seen, event.source)
+        collector.fail(EXPECTED, seen, event.source, data=about(event.rank))

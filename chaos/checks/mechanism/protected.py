@@ -14,6 +14,7 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, places, step_of, text_list
 from chaos.evidence.protection import DISCONNECTED, PAUSED, REPORTED, Process, processes_of, steps_before, steps_since
 from chaos.evidence.recovery_windows import Ambiguous, goes_on, reaches_the_end, recovery_windows
+from chaos.evidence.statement_data import about
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 from chaos.plan.recovery.mechanism import NEEDS
@@ -92,29 +93,44 @@ def _judge_handlers(old: Process, new: Process, first: int, collector: Collector
     """Judge that the last process has the handlers of the first one at the first fault, by the same functions."""
     handlers = old.handlers_before(first)
     if not handlers and steps_before(old, first):
-        collector.unknown(EXPECTED, f"rank {old.rank} has recorded no handler before the fault", old.start.source)
+        collector.unknown(
+            EXPECTED,
+            f"rank {old.rank} has recorded no handler before the fault",
+            old.start.source,
+            data=about(old.rank),
+        )
     missing = [name for name in handlers if name not in new.handlers]
     if missing:
         seen = f"rank {new.rank}'s process {new.pid} has registered no handler {text_list(missing, len(missing))}"
-        collector.fail(EXPECTED, seen, new.start.source, *(handlers[name].source for name in missing[:3]))
+        collector.fail(
+            EXPECTED,
+            seen,
+            new.start.source,
+            *(handlers[name].source for name in missing[:3]),
+            data=about(new.rank, pids=new.pid),
+        )
     for name, event in handlers.items():
         last = new.handlers[name][-1] if name in new.handlers else event
         if last.data.get("function") != event.data.get("function"):
             seen = f"rank {new.rank}'s handler {name} is {last.data.get('function')}, not {event.data.get('function')}"
-            collector.fail(EXPECTED, seen, last.source, event.source)
+            collector.fail(EXPECTED, seen, last.source, event.source, data=about(new.rank))
 
 
 def _judge_connection(old: Process, new: Process, first: int, collector: Collector) -> None:
     if not old.has_connected:
         if not steps_before(old, first):
             return  # it was hit before it came so far
-        collector.unknown(EXPECTED, f"rank {old.rank} has recorded no connection to the SDK", old.start.source)
+        collector.unknown(
+            EXPECTED, f"rank {old.rank} has recorded no connection to the SDK", old.start.source, data=about(old.rank)
+        )
     elif not new.has_connected:
         seen = f"rank {new.rank}'s process {new.pid} has not connected to the SDK"
-        collector.fail(EXPECTED, seen, new.start.source, old.connections[0].source)
+        collector.fail(EXPECTED, seen, new.start.source, old.connections[0].source, data=about(new.rank, pids=new.pid))
     elif (left := new.disconnection()) is not None and new.last_step is not None:
         seen = f"rank {new.rank} left the SDK before its step {step_of(new.last_step)} ended"
-        collector.fail(EXPECTED, seen, left.source, new.last_step.source)
+        collector.fail(
+            EXPECTED, seen, left.source, new.last_step.source, data=about(new.rank, step=step_of(new.last_step))
+        )
 
 
 def _judge_leaving(processes: list[Process], last_step: int | None, collector: Collector) -> None:
@@ -129,7 +145,7 @@ def _judge_leaving(processes: list[Process], last_step: int | None, collector: C
     if len(silent) < len(ended):
         for process in silent:
             seen = f"when rank {process.rank} has left the SDK is not recorded, as it is of others"
-            collector.unknown(EXPECTED, seen, process.start.source)
+            collector.unknown(EXPECTED, seen, process.start.source, data=about(process.rank))
 
 
 def _judge_reports(
@@ -158,10 +174,10 @@ def _judge_report(
         where = places([process.last_step] if process.last_step is not None else [])
         if habits[process.rank] is False:
             seen = f"rank {process.rank} is not recorded to have {words} a step before the fault, as others are"
-            collector.unknown(EXPECTED, seen, process.start.source)
+            collector.unknown(EXPECTED, seen, process.start.source, data=about(process.rank))
         elif habits[process.rank] and missed:
             seen = f"rank {process.rank} has not {words} step {text_list(missed)}, as it did before the fault"
-            collector.fail(EXPECTED, seen, *where)
+            collector.fail(EXPECTED, seen, *where, data=about(process.rank, step=missed[0]))
 
 
 def _has_done(process: Process, kind: str, first: int) -> bool | None:

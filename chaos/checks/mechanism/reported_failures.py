@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN
+from chaos.evidence.statement_data import about
 from chaos.mechanisms.registry import RULES
 from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.model import Plan
@@ -32,7 +33,7 @@ def judge_reported_failures(plan: Plan, artifacts: Artifacts, collector: Collect
         return
     line = f"scenario.yaml:{plan.explanation.lines['mechanism']}" if "mechanism" in plan.explanation.lines else ""
     for event, seen in failures(logged, mechanisms):
-        collector.fail(EXPECTED, seen, line, event.source)
+        collector.fail(EXPECTED, seen, line, event.source, data=about(file=event.file))
     collector.settle(EXPECTED, f"none in {len(logged)} of its lines", line)
 
 

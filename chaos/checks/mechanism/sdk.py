@@ -10,6 +10,7 @@ from pathlib import PurePosixPath
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, places, ranks_text
+from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -43,10 +44,18 @@ def judge_sdk(plan: Plan, history: History, artifacts: Artifacts, collector: Col
         file = event.data.get("file")
         if not isinstance(file, str):
             collector.unknown(
-                expected, f"rank {event.rank} has not recorded the path of the SDK that it imported", event.source
+                expected,
+                f"rank {event.rank} has not recorded the path of the SDK that it imported",
+                event.source,
+                data=about(event.rank),
             )
         elif _sdk_of(file) != named:
-            collector.fail(expected, f"rank {event.rank} has imported {artifacts.recorded(file)}", event.source)
+            collector.fail(
+                expected,
+                f"rank {event.rank} has imported {artifacts.recorded(file)}",
+                event.source,
+                data=about(event.rank),
+            )
     silent = [event for process, event in _trained(plan, history).items() if process not in imports]
     for attempt in (TRAIN, RESUME):
         own = [event for event in silent if event.attempt == attempt]

@@ -10,6 +10,7 @@ from chaos.checks.run.busy_machine import cpu_starvation
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.finding import Finding
+from chaos.evidence.statement_data import about
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 
@@ -41,23 +42,24 @@ def _judge(plan: Plan, history: History, phase: Phase, budget: float | None, col
     line = _line(plan, phase.name)
     what = f"{phase.name}{_of_which(plan)}"
     expected = f"{what} is measured" if budget is None else f"{what} ≤ {budget:g} s"
+    data = about(phase=phase.name, quantity="duration", expected=budget, seen=phase.seconds, unit="s")
     if phase.nanoseconds is None:
-        collector.unknown(expected, phase.reason, line)
+        collector.unknown(expected, phase.reason, line, data=data)
         collector.close()
         return
     seen = f"{seconds(phase.nanoseconds)}{f' ± {seconds(phase.error)}' if phase.error else ''}"
     if budget is not None and phase.error and abs(phase.nanoseconds - budget * 1e9) <= phase.error:
         collector.unknown(
-            expected, f"{seen}: the clocks of two hosts do not show on which side it is", line, *phase.where
+            expected, f"{seen}: the clocks of two hosts do not show on which side it is", line, *phase.where, data=data
         )
     elif budget is not None and phase.nanoseconds > budget * 1e9:
         over, window = phase.nanoseconds - round(budget * 1e9), (phase.begin, phase.begin + phase.nanoseconds)
         waited = cpu_starvation(plan, history, *window)
         if waited is not None and waited.nanoseconds >= over:
-            collector.unknown(expected, f"{seen}, but {waited}", line, *phase.where, waited.where)
+            collector.unknown(expected, f"{seen}, but {waited}", line, *phase.where, waited.where, data=data)
         else:
-            collector.fail(expected, seen, line, *phase.where)
-    collector.settle(expected, seen, line, *phase.where, by_log=phase.by_log)
+            collector.fail(expected, seen, line, *phase.where, data=data)
+    collector.settle(expected, seen, line, *phase.where, by_log=phase.by_log, data=data)
 
 
 def _of_which(plan: Plan) -> str:

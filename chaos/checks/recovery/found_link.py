@@ -9,6 +9,7 @@ from __future__ import annotations
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, ranks_text
+from chaos.evidence.statement_data import about
 from chaos.faults.device_errors.proof_link import ACTION
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -38,10 +39,10 @@ def judge_found_link(plan: Plan, history: History, artifacts: Artifacts, collect
     for rank in hit:
         lines = {event.kind: event.source for event in artifacts.worker_events(TRAIN, rank) if event.kind in _NAMES}
         if not lines:
-            collector.unknown(expected, f"the logs of rank {rank} do not say how it was found")
+            collector.unknown(expected, f"the logs of rank {rank} do not say how it was found", data=about(rank))
         elif set(lines) != {expected_finder}:
             logged_finders = ", ".join(sorted(_NAMES[kind] for kind in lines))
-            collector.fail(expected, f"the logs of rank {rank} say {logged_finders}", *lines.values())
+            collector.fail(expected, f"the logs of rank {rank} say {logged_finders}", *lines.values(), data=about(rank))
         elif (taken := _until_end(history, rank)) is not None and options.exec_timeout is not None:
             times.append(f"rank {rank} ended {taken[0]:.3f} s after its link broke")
             _judge_time(options.exec_timeout, taken, expected_finder, lines[expected_finder], expected, collector)
@@ -65,11 +66,19 @@ def _judge_time(
     seen = f"rank {broken.rank} ended {seconds:.3f} s after its link broke"
     if expected_finder == TIMEOUT and seconds < timeout * _MOST_APART:
         collector.fail(
-            expected, f"its log says so, and {seen}, before the {timeout:g} s of the timeout were over", *where
+            expected,
+            f"its log says so, and {seen}, before the {timeout:g} s of the timeout were over",
+            *where,
+            data=about(broken.rank, quantity="duration", expected=timeout, seen=seconds, unit="s"),
         )
     elif expected_finder == WATCHDOG and seconds >= timeout:
         late = f"its log says so, and {seen}, when the {timeout:g} s of the timeout were over"
-        collector.unknown(expected, f"{late}: either may have ended the wait", *where)
+        collector.unknown(
+            expected,
+            f"{late}: either may have ended the wait",
+            *where,
+            data=about(broken.rank, quantity="duration", expected=timeout, seen=seconds, unit="s"),
+        )
 
 
 def _until_end(history: History, rank: int) -> tuple[float, Event, Event] | None:

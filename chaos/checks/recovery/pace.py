@@ -16,6 +16,7 @@ from chaos.checks.scope import NotChecked
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, step_of
+from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -43,7 +44,10 @@ _SLOWER = 0.8
 
 @dataclass(frozen=True)
 class Pace:
-    """Nanoseconds of a step, of the rank that took longest. ``begin`` and ``end`` bound the steps afterwards."""
+    """Nanoseconds of a step, of the rank that took longest. ``begin`` and ``end`` bound the steps afterwards.
+
+    ``rank`` and ``step`` are those of the fastest step afterwards.
+    """
 
     before: int | None
     baseline: int | None
@@ -51,6 +55,13 @@ class Pace:
     begin: int
     end: int
     where: tuple[str, ...]
+    rank: int | None
+    step: int
+
+    @property
+    def usual(self) -> int:
+        """The time of a step that the check compares with: the longer one of those that are known."""
+        return max(usual for usual in (self.before, self.baseline) if usual is not None)
 
     @property
     def is_slower(self) -> bool:
@@ -72,9 +83,11 @@ def judge_pace(plan: Plan, history: History, artifacts: Artifacts, collector: Co
     measured = _measure(plan, history, artifacts)
     if measured is None or isinstance(measured, str) or (measured.is_slower and _busy(plan, history, measured)):
         return
+    usual, after = measured.usual / 1e9, measured.after / 1e9
+    data = about(measured.rank, step=measured.step, quantity="step time", expected=usual, seen=after, unit="s")
     if measured.is_slower:
-        collector.fail(EXPECTED, str(measured), *measured.where)
-    collector.settle(EXPECTED, str(measured), *measured.where)
+        collector.fail(EXPECTED, str(measured), *measured.where, data=data)
+    collector.settle(EXPECTED, str(measured), *measured.where, data=data)
 
 
 def pace_left_out(plan: Plan, history: History, artifacts: Artifacts) -> Iterator[NotChecked]:
@@ -111,6 +124,8 @@ def _measure(plan: Plan, history: History, artifacts: Artifacts) -> Pace | str |
         min(step.begin.mono for step in after),
         max(step.end.mono for step in after),
         (fastest.begin.source, fastest.end.source),
+        fastest.begin.rank,
+        step_of(fastest.begin),
     )
 
 

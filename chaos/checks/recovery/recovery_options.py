@@ -10,6 +10,7 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.background import is_background, written
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, by_rank, places, ranks_text
+from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -42,11 +43,14 @@ def _judge_memory(plan: Plan, history: History, collector: Collector) -> None:
     for rank in range(plan.layout.ranks):
         own = reads.get(rank, [])
         if not own:
-            collector.unknown(expected, f"no read of rank {rank} is recorded")
+            collector.unknown(expected, f"no read of rank {rank} is recorded", data=about(rank))
         for event in own:
             if event.data.get("source") != source:
                 collector.fail(
-                    expected, f"rank {rank} read {event.data.get('path')} from {event.data.get('source')}", event.source
+                    expected,
+                    f"rank {rank} read {event.data.get('path')} from {event.data.get('source')}",
+                    event.source,
+                    data=about(rank),
                 )
     seen = f"on {ranks_text(reads)}, by the readers' own records alone"
     collector.settle(expected, seen, *places(events[0] for events in reads.values()))
@@ -59,19 +63,26 @@ def _judge_cache(plan: Plan, history: History, artifacts: Artifacts, collector: 
     for rank in range(plan.layout.ranks):
         log = f"logs/{RESUME}/worker_{rank}.log"
         if rank not in compiled:
-            collector.unknown(expected, f"rank {rank} is not recorded to have made a graph")
+            collector.unknown(expected, f"rank {rank} is not recorded to have made a graph", data=about(rank))
             continue
         logged_kinds = {event.kind for event in artifacts.worker_events(RESUME, rank)}
         hit = CACHE_HIT in logged_kinds
         if planned and not hit:
             if CACHE_MISS in logged_kinds:
-                collector.fail(expected, f"rank {rank} has compiled anew", log)
+                collector.fail(expected, f"rank {rank} has compiled anew", log, data=about(rank))
             else:
-                collector.unknown(expected, f"the log of rank {rank} does not say whether the cache was used", log)
+                collector.unknown(
+                    expected, f"the log of rank {rank} does not say whether the cache was used", log, data=about(rank)
+                )
         elif hit and not planned:
-            collector.fail(expected, f"rank {rank} has used a cache", log)
+            collector.fail(expected, f"rank {rank} has used a cache", log, data=about(rank))
         elif not planned and not artifacts.log_contains(RESUME, WARNINGS, rank):
-            collector.unknown(expected, f"no log of rank {rank} shows warnings, so use of a cache would not show", log)
+            collector.unknown(
+                expected,
+                f"no log of rank {rank} shows warnings, so use of a cache would not show",
+                log,
+                data=about(rank),
+            )
         if hit:
             _judge_cache_files(compiled[rank][0], log, expected, collector)
     alone = planned and any("cached" not in own[0].data for own in compiled.values())
@@ -82,10 +93,10 @@ def _judge_cache_files(graph: Event, log: str, expected: str, collector: Collect
     """Judge the cache's files: a graph from the cache was in one of its files before, and no file is written for it."""
     if graph.data.get("cached") is False:
         seen = f"the log of rank {graph.rank} says that a cache was used, but no cache held a graph"
-        collector.fail(expected, seen, log, graph.source)
+        collector.fail(expected, seen, log, graph.source, data=about(graph.rank))
     elif graph.data.get("cache_written") is True:
         seen = f"the log of rank {graph.rank} says that a cache was used, but the cache was written meanwhile"
-        collector.fail(expected, seen, log, graph.source)
+        collector.fail(expected, seen, log, graph.source, data=about(graph.rank))
 
 
 def _judge_saving(plan: Plan, history: History, collector: Collector) -> None:
@@ -100,7 +111,12 @@ def _judge_saving(plan: Plan, history: History, collector: Collector) -> None:
         collector.unknown(expected, "no periodic checkpoint is recorded")
     for event in saves:
         if is_background(event) is not planned:
-            collector.fail(expected, f"rank {event.rank} wrote {event.data.get('path')} otherwise", event.source)
+            collector.fail(
+                expected,
+                f"rank {event.rank} wrote {event.data.get('path')} otherwise",
+                event.source,
+                data=about(event.rank),
+            )
         elif planned:
             _judge_thread(history, event, expected, collector)
     collector.settle(expected, f"{len(saves)} are", *places(saves[:1]))
@@ -114,4 +130,4 @@ def _judge_thread(history: History, save: Event, expected: str, collector: Colle
     end = written(history, save)
     if end is not None and end.data.get("background") is False:
         seen = f"rank {save.rank} wrote {save.data.get('path')} in the training thread, not in the background"
-        collector.fail(expected, seen, end.source, save.source)
+        collector.fail(expected, seen, end.source, save.source, data=about(save.rank))

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from chaos.evidence.baseline import Baseline, at_baseline
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, digests
+from chaos.evidence.statement_data import about
 from chaos.faults.values.proof import other_batches
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -47,17 +48,32 @@ def judge_batches(plan: Plan, history: History, baseline: Baseline, saved: int |
             doubt_baseline(baseline, rank, other, EXPECTED, collector)
             continue
         if ours.data.get("batch") is None:
-            collector.unknown(EXPECTED, f"the batch of rank {rank} at step {step} was not recorded", ours.source)
+            collector.unknown(
+                EXPECTED,
+                f"the batch of rank {rank} at step {step} was not recorded",
+                ours.source,
+                data=about(rank, step=step),
+            )
             continue
         compared[rank] = compared.get(rank, 0) + (ours.attempt == counted)
         if ours.data["batch"] != other.data["batch"] and rank not in wrong and (rank, step) not in planned:
             wrong.add(rank)
-            collector.fail(EXPECTED, shift(baseline, rank, step, ours), ours.source, at_baseline(other))
+            collector.fail(
+                EXPECTED,
+                shift(baseline, rank, step, ours),
+                ours.source,
+                at_baseline(other),
+                data=about(rank, step=step, quantity="batch", expected=other.data["batch"], seen=ours.data["batch"]),
+            )
     for rank, count in compared.items():
         if not count:
-            collector.unknown(EXPECTED, f"no batch of rank {rank}{after} can be compared")
+            collector.unknown(EXPECTED, f"no batch of rank {rank}{after} can be compared", data=about(rank))
         elif missing := sorted(_asked(plan, baseline, rank, saved) - digests(history, counted).get(rank, {}).keys()):
-            collector.unknown(EXPECTED, f"no batch of rank {rank} at step {missing[0]} was recorded")
+            collector.unknown(
+                EXPECTED,
+                f"no batch of rank {rank} at step {missing[0]} was recorded",
+                data=about(rank, step=missing[0]),
+            )
     before = ", and those before the fault," if plan.resume.resumes else ""
     collector.settle(EXPECTED, f"{sum(compared.values())} batches{after}{before} are equal")
 
@@ -72,7 +88,7 @@ def doubt_baseline(baseline: Baseline, rank: int, other: Event | None, expected:
     """Say that the baseline lacks the batch of a step, although it has recorded other batches of the rank."""
     if other is not None and any(event.data.get("batch") for event in baseline.digests.get(rank, {}).values()):
         seen = f"the baseline has recorded no batch of rank {rank} at step {other.data.get('step')}"
-        collector.unknown(expected, seen, at_baseline(other))
+        collector.unknown(expected, seen, at_baseline(other), data=about(rank, step=other.data.get("step")))
 
 
 def shift(baseline: Baseline, rank: int, step: int, ours: Event) -> str:

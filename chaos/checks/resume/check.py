@@ -15,6 +15,7 @@ from chaos.evidence.facts import RESUME, TRAIN, by_rank, processes, ranks_text, 
 from chaos.evidence.finding import Finding
 from chaos.evidence.logged import Logged, logged
 from chaos.evidence.recovery_windows import goes_on, reaches_the_end, trains_to_the_end
+from chaos.evidence.statement_data import about
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 
@@ -72,10 +73,12 @@ def _judge_present(plan: Plan, history: History, collector: Collector) -> None:
     agents = {event.rank for event in history.select("agent.start", attempt=RESUME)}
     gone = [rank for rank in range(plan.layout.ranks) if rank not in found_ranks]
     if gone:
-        collector.fail(expected, f"{ranks_text(gone)} did not come back", _line(plan))
+        collector.fail(expected, f"{ranks_text(gone)} did not come back", _line(plan), data=about(gone))
     silent = [rank for rank in range(plan.layout.ranks) if rank in found_ranks and rank not in agents]
     if silent:
-        collector.unknown(expected, f"no history of {ranks_text(silent)} in attempt resume", _line(plan))
+        collector.unknown(
+            expected, f"no history of {ranks_text(silent)} in attempt resume", _line(plan), data=about(silent)
+        )
     collector.settle(expected, "they are", _line(plan))
 
 
@@ -84,24 +87,46 @@ def _judge_first_steps(plan: Plan, history: History, saved: int, logs: Logged, c
     planned = saved if plan.resume.resume_step is None else plan.resume.resume_step - 1
     if saved not in (planned, planned - planned % (plan.training.steps_per_update or 1)):
         seen = f"step {saved} was saved, so the next is step {saved + 1}"
-        collector.fail(f"training goes on at step {plan.resume.resume_step}", seen, _line(plan))
+        collector.fail(
+            f"training goes on at step {plan.resume.resume_step}",
+            seen,
+            _line(plan),
+            data=about(step=saved + 1, quantity="step", expected=plan.resume.resume_step, seen=saved + 1),
+        )
     begins = by_rank(history, "step.begin", RESUME)
     for rank in range(plan.layout.ranks):
         first = next(iter(begins.get(rank, [])), None)
         if rank in logs.ranks:
             by_log.judge_first(logs.ranks[rank], saved, expected, _line(plan), collector)
         elif first is None:
-            collector.unknown(expected, f"no step of rank {rank} after the resume is recorded", _line(plan))
+            collector.unknown(
+                expected,
+                f"no step of rank {rank} after the resume is recorded",
+                _line(plan),
+                data=about(rank, step=saved + 1),
+            )
         elif step_of(first) != saved + 1:
-            collector.fail(expected, f"rank {rank} began with step {step_of(first)}", _line(plan), first.source)
+            collector.fail(
+                expected,
+                f"rank {rank} began with step {step_of(first)}",
+                _line(plan),
+                first.source,
+                data=about(rank, step=step_of(first), quantity="step", expected=saved + 1, seen=step_of(first)),
+            )
         start = history.first("train.begin", attempt=RESUME, rank=rank)
         initial = start.data.get("initial_step") if start else None
         restored = f"the step counter is restored to {saved}"
         if initial is None and rank not in logs.ranks:
             seen = f"the step counter of rank {rank} is not recorded"
-            collector.unknown(restored, seen, _line(plan), start.source if start else "")
+            collector.unknown(restored, seen, _line(plan), start.source if start else "", data=about(rank))
         elif start is not None and initial not in (None, saved):
-            collector.fail(restored, f"rank {rank}'s step counter was {initial}", _line(plan), start.source)
+            collector.fail(
+                restored,
+                f"rank {rank}'s step counter was {initial}",
+                _line(plan),
+                start.source,
+                data=about(rank, step=saved, quantity="step", expected=saved, seen=initial),
+            )
     collector.settle(expected, f"it did, on every rank{_by_log(logs)}", _line(plan), by_log=bool(logs.ranks))
 
 

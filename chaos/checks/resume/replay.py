@@ -16,6 +16,7 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, by_rank, digests, places, step_of
 from chaos.evidence.logged import Logged
 from chaos.evidence.recovery_windows import Ambiguous, Window, recovery_windows, replayed_windows, trains_to_the_end
+from chaos.evidence.statement_data import about
 from chaos.faults.values.proof import other_batches
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -118,19 +119,19 @@ def _is_complete(plan: Plan, planned: list[Window], rank: int, own: list[list[Ev
     again = begins[1:]
     if len(again) > len(planned):
         seen = f"rank {rank} began again {len(again)} times, with {len(planned)} recoveries planned"
-        collector.fail(ONCE, seen, _line(plan), *places(again))
+        collector.fail(ONCE, seen, _line(plan), *places(again), data=about(rank))
         return False
     if len(again) < len(planned):
         seen = f"rank {rank} has recorded {len(again)} beginnings of training after {len(planned)} recoveries"
-        collector.unknown(ONCE, seen, _line(plan), *places(begins))
+        collector.unknown(ONCE, seen, _line(plan), *places(begins), data=about(rank))
         return False
     if not begins:
-        collector.unknown(ONCE, f"no beginning of training of rank {rank} is recorded", _line(plan))
+        collector.unknown(ONCE, f"no beginning of training of rank {rank} is recorded", _line(plan), data=about(rank))
         return False
     for window, begin in zip(planned, again, strict=True):
         if not window.holds(begin):
             seen = f"rank {rank} did not begin again between recovery {window.number} and the next fault"
-            collector.fail(ONCE, seen, _line(plan), begin.source)
+            collector.fail(ONCE, seen, _line(plan), begin.source, data=about(rank))
             return False
     return True
 
@@ -138,9 +139,16 @@ def _is_complete(plan: Plan, planned: list[Window], rank: int, own: list[list[Ev
 def _judge_first(rank: int, part: list[Event], collector: Collector) -> None:
     begins = _named(part, "step.begin")
     if not begins:
-        collector.unknown(ONCE, f"no step of rank {rank} before the recovery is recorded", part[0].source)
+        collector.unknown(
+            ONCE, f"no step of rank {rank} before the recovery is recorded", part[0].source, data=about(rank)
+        )
     elif step_of(begins[0]) != 1:
-        collector.fail(ONCE, f"rank {rank} began with step {step_of(begins[0])}", begins[0].source)
+        collector.fail(
+            ONCE,
+            f"rank {rank} began with step {step_of(begins[0])}",
+            begins[0].source,
+            data=about(rank, step=step_of(begins[0])),
+        )
 
 
 def _judge_again(
@@ -149,25 +157,45 @@ def _judge_again(
     expected = f"after recovery {window.number} training goes on at step {window.step + 1}"
     counter = after[0].data.get("initial_step")
     if counter is None:
-        collector.unknown(expected, f"the step counter of rank {rank} is not recorded", after[0].source)
+        collector.unknown(
+            expected,
+            f"the step counter of rank {rank} is not recorded",
+            after[0].source,
+            data=about(rank, step=window.step + 1),
+        )
     elif counter != window.step:
         seen = f"rank {rank}'s step counter was {counter}, not {window.step}"
-        collector.fail(expected, seen, _line(plan), after[0].source)
+        collector.fail(
+            expected,
+            seen,
+            _line(plan),
+            after[0].source,
+            data=about(rank, step=window.step, quantity="step", expected=window.step, seen=counter),
+        )
     begins = _named(after, "step.begin")
     if not begins:
         collector.unknown(
-            expected, f"no step of rank {rank} after recovery {window.number} is recorded", after[0].source
+            expected,
+            f"no step of rank {rank} after recovery {window.number} is recorded",
+            after[0].source,
+            data=about(rank, step=window.step + 1),
         )
     elif step_of(begins[0]) != window.step + 1:
         first = step_of(begins[0])
         wrong = f"step {window.step + 1} was skipped" if first > window.step + 1 else f"step {first} was trained again"
-        collector.fail(expected, f"rank {rank} went on at step {first}: {wrong}", _line(plan), begins[0].source)
+        collector.fail(
+            expected,
+            f"rank {rank} went on at step {first}: {wrong}",
+            _line(plan),
+            begins[0].source,
+            data=about(rank, step=first, quantity="step", expected=window.step + 1, seen=first),
+        )
     ended = [step_of(event) for event in _named(before, "step.end")]
     # A rank that was hit at the end of the common step has its state from a replica and no end of its own.
     least = window.step - (rank in window.hit)
     if max(ended, default=least if not window.step else 0) < least:
         seen = f"rank {rank} had trained up to step {max(ended, default=0)} when it was recovered at step {window.step}"
-        collector.fail(expected, seen, _line(plan), after[0].source)
+        collector.fail(expected, seen, _line(plan), after[0].source, data=about(rank, step=window.step + 1))
 
 
 def _judge_order(rank: int, part: list[Event], collector: Collector, *, last: bool) -> None:
@@ -177,23 +205,37 @@ def _judge_order(rank: int, part: list[Event], collector: Collector, *, last: bo
         one, two = step_of(before), step_of(after)
         if two <= one:
             collector.fail(
-                ONCE, f"rank {rank} trained step {two} twice (after step {one})", after.source, before.source
+                ONCE,
+                f"rank {rank} trained step {two} twice (after step {one})",
+                after.source,
+                before.source,
+                data=about(rank, step=two),
             )
         elif two > one + 1:
             seen = f"rank {rank} skipped step {one + 1} (step {two} after step {one})"
-            collector.fail(ONCE, seen, after.source, before.source)
+            collector.fail(ONCE, seen, after.source, before.source, data=about(rank, step=one + 1))
     ended = [step_of(event) for event in _named(part, "step.end")]
     begun = [step_of(event) for event in begins]
     for begin in begins if last else begins[:-1]:
         if step_of(begin) not in ended:
-            collector.fail(ONCE, f"rank {rank} began step {step_of(begin)} and did not end it", begin.source)
+            collector.fail(
+                ONCE,
+                f"rank {rank} began step {step_of(begin)} and did not end it",
+                begin.source,
+                data=about(rank, step=step_of(begin)),
+            )
     for end in _named(part, "step.end"):
         if step_of(end) not in begun or ended.count(step_of(end)) > 1:
-            collector.fail(ONCE, f"rank {rank} ended step {step_of(end)} without beginning it", end.source)
+            collector.fail(
+                ONCE,
+                f"rank {rank} ended step {step_of(end)} without beginning it",
+                end.source,
+                data=about(rank, step=step_of(end)),
+            )
     for before, after in pairwise(_named(part, "digest")):
         if step_of(after) <= step_of(before):
             seen = f"rank {rank} trained a batch of step {step_of(after)} twice"
-            collector.fail(ONCE, seen, after.source, before.source)
+            collector.fail(ONCE, seen, after.source, before.source, data=about(rank, step=step_of(after)))
 
 
 def _judge_fresh(rank: int, before: list[Event], after: list[Event], collector: Collector) -> None:
@@ -203,15 +245,29 @@ def _judge_fresh(rank: int, before: list[Event], after: list[Event], collector: 
     }
     for end in _named(after, "step.end"):
         if step_of(end) in again:
-            collector.unknown(ONCE, f"rank {rank} has no digest of step {step_of(end)}, trained again", end.source)
+            collector.unknown(
+                ONCE,
+                f"rank {rank} has no digest of step {step_of(end)}, trained again",
+                end.source,
+                data=about(rank, step=step_of(end)),
+            )
 
 
 def _judge_last(plan: Plan, rank: int, ends: list[Event], collector: Collector) -> None:
     expected = f"every rank trains to step {plan.training.last_step}"
     if not ends:
-        collector.unknown(expected, f"no end of a step of rank {rank} is recorded")
+        collector.unknown(
+            expected, f"no end of a step of rank {rank} is recorded", data=about(rank, step=plan.training.last_step)
+        )
     elif step_of(ends[-1]) != plan.training.last_step:
-        collector.fail(expected, f"rank {rank} stopped after step {step_of(ends[-1])}", ends[-1].source)
+        collector.fail(
+            expected,
+            f"rank {rank} stopped after step {step_of(ends[-1])}",
+            ends[-1].source,
+            data=about(
+                rank, step=step_of(ends[-1]), quantity="step", expected=plan.training.last_step, seen=step_of(ends[-1])
+            ),
+        )
 
 
 def _judge_loads(history: History, planned: list[Window], collector: Collector) -> None:
@@ -223,7 +279,9 @@ def _judge_loads(history: History, planned: list[Window], collector: Collector) 
         if window is not None and any(recovery.reads_checkpoint for recovery in window.all):
             allowed += 1
         elif window is not None:
-            collector.fail(expected, f"rank {load.rank} read {load.data.get('path')}", load.source)
+            collector.fail(
+                expected, f"rank {load.rank} read {load.data.get('path')}", load.source, data=about(load.rank)
+            )
     collector.settle(expected, f"{allowed} were read where the plan says so" if allowed else "none was")
 
 
@@ -247,20 +305,33 @@ def _judge_batches(
             doubt_baseline(baseline, rank, other, BATCHES, collector)
             continue
         if ours.data.get("batch") is None:
-            collector.unknown(BATCHES, f"the batch of rank {rank} at step {step} was not recorded", ours.source)
+            collector.unknown(
+                BATCHES,
+                f"the batch of rank {rank} at step {step} was not recorded",
+                ours.source,
+                data=about(rank, step=step),
+            )
             continue
         compared[rank] = compared.get(rank, 0) + (not planned or ours.mono >= planned[0].begin)
         if ours.data["batch"] != other.data["batch"] and rank not in wrong and (rank, step) not in others:
             wrong.add(rank)
-            collector.fail(BATCHES, shift(baseline, rank, step, ours), ours.source, at_baseline(other))
+            collector.fail(
+                BATCHES,
+                shift(baseline, rank, step, ours),
+                ours.source,
+                at_baseline(other),
+                data=about(rank, step=step, quantity="batch", expected=other.data["batch"], seen=ours.data["batch"]),
+            )
     recorded = digests(history, TRAIN)
     for rank, count in compared.items():
         if not count:
-            collector.unknown(BATCHES, f"no batch of rank {rank} after the recovery can be compared")
+            collector.unknown(BATCHES, f"no batch of rank {rank} after the recovery can be compared", data=about(rank))
         elif missing := sorted(
             _reached(plan, history, baseline, rank) - recorded.get(rank, {}).keys() - _unended(planned, rank)
         ):
-            collector.unknown(BATCHES, f"no batch of rank {rank} at step {missing[0]} was recorded")
+            collector.unknown(
+                BATCHES, f"no batch of rank {rank} at step {missing[0]} was recorded", data=about(rank, step=missing[0])
+            )
     collector.settle(BATCHES, f"{sum(compared.values())} batches after the recovery, and those before it, are equal")
 
 

@@ -8,8 +8,8 @@ from chaos.evidence.baseline import Baseline, at_baseline, differing, origin
 from chaos.evidence.checkpoints.parameters import is_replicated
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, text_list
-from chaos.evidence.finding import Mismatch
 from chaos.evidence.recovery_windows import Window
+from chaos.evidence.statement_data import STATE, about
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -41,7 +41,9 @@ def judge_states(
             part = own[number] if len(own) == count + 1 else []
             initial = next((event for event in part if event.event == "initial"), None)
             if initial is None:
-                collector.unknown(RESTORED, f"no digests of rank {rank} after recovery {window.number}")
+                collector.unknown(
+                    RESTORED, f"no digests of rank {rank} after recovery {window.number}", data=about(rank)
+                )
                 continue
             compared += _judge_state(plan, history, baseline, window, rank, initial, collector)
     if planned:  # after a pause every rank goes on with its own state
@@ -60,7 +62,7 @@ def _judge_state(
     source = next(((theirs, where) for theirs, where in sources if theirs), None)
     if not isinstance(ours, dict) or not ours or source is None:
         seen = f"nothing to compare the state of rank {rank} after recovery {window.number} with"
-        collector.unknown(RESTORED, seen, initial.source)
+        collector.unknown(RESTORED, seen, initial.source, data=about(rank))
         return 0
     theirs, where = source
     if not by_baseline:
@@ -72,10 +74,29 @@ def _judge_state(
     seen = f"{seen}: {len(names)} differ: {text_list(names)}{origin(baseline, rank, names[0], ours, window.step)}"
     if plan.equivalence.loss_tolerance > 0 and by_baseline:
         seen = f"{seen}; only digests are kept, values would be needed for a tolerance"
-        collector.unknown(RESTORED, seen, initial.source, where)
+        collector.unknown(
+            RESTORED,
+            seen,
+            initial.source,
+            where,
+            data=about(rank, step=window.step, parameters=names, compared=len(ours)),
+        )
     else:
-        mismatch = Mismatch("state", tuple(names), len(ours), window.step)
-        collector.fail(RESTORED, seen, initial.source, where, mismatch=mismatch)
+        collector.fail(
+            RESTORED,
+            seen,
+            initial.source,
+            where,
+            data=about(
+                rank,
+                step=window.step,
+                parameters=names,
+                compared=len(ours),
+                quantity=STATE,
+                expected=theirs.get(names[0]),
+                seen=ours.get(names[0]),
+            ),
+        )
     return 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from chaos.evidence.artifacts import Artifacts
@@ -14,8 +15,8 @@ from chaos.evidence.checkpoints.saved import end_of_life, unowned
 from chaos.evidence.checkpoints.whole import lacking
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, digests, is_of_this_run, places, ranks_text, text_list
-from chaos.evidence.finding import Mismatch
 from chaos.evidence.replica_loads import loaded_by_replica
+from chaos.evidence.statement_data import STATE, StatementData, about
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoints.checkpoint import CheckpointError
@@ -37,14 +38,16 @@ def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, 
     for rank in range(plan.layout.ranks):
         loads = loads_made(history, rank)
         if not loads and rank not in loaded:
-            collector.unknown(LOADED, f"no load of rank {rank} is recorded")
+            collector.unknown(LOADED, f"no load of rank {rank} is recorded", data=about(rank))
         for load in loads:
             file = _judge_file(plan, history, artifacts, files, rank, load, saved, collector)
             if file is not None:
                 chosen[rank] = parts.get((rank, file.path.parent), file) if _is_shared(file) else file
         ends = history.select("load.end", attempt=RESUME, rank=rank)
         if len(ends) < len(loads):
-            collector.fail("each load comes to its end", f"a load of rank {rank} did not", *places(loads[-1:]))
+            collector.fail(
+                "each load comes to its end", f"a load of rank {rank} did not", *places(loads[-1:]), data=about(rank)
+            )
     seen = f"{plan.layout.ranks - len(loaded)} ranks did"
     seen += f", {ranks_text(sorted(loaded))} got theirs from one that did" if loaded else ""
     collector.settle(LOADED, seen)
@@ -68,49 +71,81 @@ def _judge_file(
     recorded = str(load.data.get("path"))
     path = artifacts.locate(as_saved(history, recorded))
     if path is None:
-        collector.unknown(LOADED, f"rank {rank} loaded {artifacts.recorded(recorded)}, which was not kept", load.source)
+        collector.unknown(
+            LOADED,
+            f"rank {rank} loaded {artifacts.recorded(recorded)}, which was not kept",
+            load.source,
+            data=about(rank),
+        )
         return None
     where = artifacts.relative(path)
+    data = about(rank, file=where)
     own = is_of_this_run(history, recorded)
     if own is None:
         seen = f"it is not recorded in which run's directory rank {rank}'s file was to be, {where}"
-        collector.unknown(LOADED, seen, load.source)
+        collector.unknown(LOADED, seen, load.source, data=about(rank))
         return None
     if not own:
-        collector.fail(LOADED, f"rank {rank} loaded a file of another run, {where}", load.source)
+        collector.fail(LOADED, f"rank {rank} loaded a file of another run, {where}", load.source, data=data)
         return None
     file = files.get(path)
     if file is None:
         kind = "an end-of-life" if plan.resume.restore is None else "a periodic"
         for stray in unowned(history, artifacts, "end-of-life" if plan.resume.restore is None else "periodic"):
             if stray.path == path:
-                collector.unknown(LOADED, f"rank {rank} loaded {where}: {stray.reason}", load.source, where)
+                collector.unknown(LOADED, f"rank {rank} loaded {where}: {stray.reason}", load.source, where, data=data)
                 return None
-        collector.fail(LOADED, f"rank {rank} loaded {where}, which is not {kind} checkpoint", load.source, where)
+        collector.fail(
+            LOADED, f"rank {rank} loaded {where}, which is not {kind} checkpoint", load.source, where, data=data
+        )
         return None
     group = next((group for group in plan.layout.replica_groups if rank in group), (rank,))
     shared = _is_shared(file)
     if file.rank not in group and not shared:
         collector.fail(
-            LOADED, f"rank {rank} loaded rank {file.rank}'s file, of another replica group", load.source, where
+            LOADED,
+            f"rank {rank} loaded rank {file.rank}'s file, of another replica group",
+            load.source,
+            where,
+            data=data,
         )
         return None
     if plan.resume.restore is not None and file.rank not in plan.resume.restore.holders.get(rank, ()) and not shared:
         who = ranks_text(plan.resume.restore.holders.get(rank, ()))
         seen = f"rank {rank} loaded rank {file.rank}'s file, the plan shows that of {who}"
-        collector.fail(LOADED, seen, load.source, where)
+        collector.fail(LOADED, seen, load.source, where, data=data)
         return None
+    return _judge_step(history, artifacts, file, load, saved, data, collector)
+
+
+def _judge_step(
+    history: History,
+    artifacts: Artifacts,
+    file: OwnedCheckpoint,
+    load: Event,
+    saved: int,
+    data: StatementData,
+    collector: Collector,
+) -> OwnedCheckpoint | None:
+    """Judge that a loaded file is whole and holds the saved step. Returns the file; None for an unreadable one."""
+    rank, where, recorded = load.rank, str(data.file), str(load.data.get("path"))
     try:
         step = step_at_resume(history, artifacts, file)
     except CheckpointError as error:
         collector.unknown(
-            LOADED, f"the file that rank {rank} loaded cannot be read: {error.problem}", load.source, where
+            LOADED, f"the file that rank {rank} loaded cannot be read: {error.problem}", load.source, where, data=data
         )
         return None
     if is_damaged(history, recorded):
-        collector.fail(LOADED, f"rank {rank} loaded {where}, which a fault had damaged", load.source, where)
+        collector.fail(LOADED, f"rank {rank} loaded {where}, which a fault had damaged", load.source, where, data=data)
     if step is None or saved not in (step, step - step % artifacts.steps_per_update):
-        collector.fail(LOADED, f"rank {rank} loaded step {step}, not {saved}", load.source, where)
+        collector.fail(
+            LOADED,
+            f"rank {rank} loaded step {step}, not {saved}",
+            load.source,
+            where,
+            data=replace(data, step=step, quantity="step", expected=saved, seen=step),
+        )
     return file
 
 
@@ -126,15 +161,16 @@ def _is_shared(file: OwnedCheckpoint) -> bool:
 def _judge_initial(
     history: History, artifacts: Artifacts, rank: int, file: OwnedCheckpoint, saved: int, collector: Collector
 ) -> None:
+    where = artifacts.relative(file.path)
+    data = about(rank, file=where)
     initial = history.first("initial", attempt=RESUME, rank=rank)
     if initial is None:
-        collector.unknown(RESTORED, f"no digests of rank {rank} before its first step", artifacts.relative(file.path))
+        collector.unknown(RESTORED, f"no digests of rank {rank} before its first step", where, data=data)
         return
     last_load = history.last("load.end", attempt=RESUME, rank=rank)
     if last_load is not None and last_load.mono > initial.mono:
-        collector.unknown(
-            RESTORED, f"rank {rank} loaded after its state was recorded", initial.source, last_load.source
-        )
+        seen = f"rank {rank} loaded after its state was recorded"
+        collector.unknown(RESTORED, seen, initial.source, last_load.source, data=data)
         return
     state = state_at_resume(history, artifacts, file)
     stored = state.digests
@@ -150,17 +186,25 @@ def _judge_initial(
     untold = sorted(set(stored).intersection(_names_later(history, rank)) - set(parameters))
     if parameters and untold:
         seen = f"rank {rank} has recorded no digests of {text_list(untold)} before its first step"
-        collector.unknown(RESTORED, seen, initial.source)
+        collector.unknown(RESTORED, seen, initial.source, data=about(rank, parameters=untold))
     if not shared:
-        collector.unknown(RESTORED, f"no parameter of rank {rank} can be compared", initial.source)
+        collector.unknown(RESTORED, f"no parameter of rank {rank} can be compared", initial.source, data=about(rank))
     missing = [name for name in lacking(file, state, parameters) if own_file or is_replicated(name)]
     if missing:
         seen = f"rank {rank} goes on with parameters that its file does not hold: {text_list(missing)}"
-        collector.fail(RESTORED, seen, initial.source, artifacts.relative(file.path))
+        collector.fail(RESTORED, seen, initial.source, where, data=replace(data, parameters=tuple(missing)))
     if unequal:
         seen = f"{len(unequal)} of {len(shared)} parameters of rank {rank} are not the file's: {text_list(unequal)}"
-        mismatch = Mismatch("state", tuple(unequal), len(shared))
-        collector.fail(RESTORED, seen, initial.source, artifacts.relative(file.path), mismatch=mismatch)
+        data = about(
+            rank,
+            file=where,
+            parameters=unequal,
+            compared=len(shared),
+            quantity=STATE,
+            expected=right[unequal[0]],
+            seen=parameters[unequal[0]],
+        )
+        collector.fail(RESTORED, seen, initial.source, where, data=data)
 
 
 def _at_update(history: History, artifacts: Artifacts, rank: int, file: OwnedCheckpoint, saved: int) -> dict[str, str]:

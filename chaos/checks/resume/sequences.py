@@ -9,6 +9,7 @@ from chaos.checks.loss import by_log
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, by_rank, places, step_of
 from chaos.evidence.logged import Logged
+from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -40,10 +41,10 @@ def _judge_order(plan: Plan, rank: int, events: list[Event], attempt: str, colle
         one, two = step_of(before), step_of(after)
         if two <= one:
             seen = f"rank {rank} trained step {two} twice in attempt {attempt} (after step {one})"
-            collector.fail(EXPECTED, seen, after.source, before.source)
+            collector.fail(EXPECTED, seen, after.source, before.source, data=about(rank, step=two))
         elif two - one != stride:
             seen = f"rank {rank} skipped step {one + 1} in attempt {attempt} (step {two} after step {one})"
-            collector.fail(EXPECTED, seen, after.source, before.source)
+            collector.fail(EXPECTED, seen, after.source, before.source, data=about(rank, step=one + 1))
 
 
 def _stride(plan: Plan, events: Sequence[Event]) -> int:
@@ -64,12 +65,12 @@ def _judge_pairs(history: History, attempt: str, collector: Collector) -> None:
         for begin in begins[:-1]:
             if step_of(begin) not in ended:
                 seen = f"rank {rank} began step {step_of(begin)} in attempt {attempt} and did not end it"
-                collector.fail(EXPECTED, seen, begin.source)
+                collector.fail(EXPECTED, seen, begin.source, data=about(rank, step=step_of(begin)))
     for rank, trained in by_rank(history, "digest", attempt).items():
         for before, after in pairwise(trained):
             if step_of(after) <= step_of(before):
                 seen = f"rank {rank} trained a batch of step {step_of(after)} twice in attempt {attempt}"
-                collector.fail(EXPECTED, seen, after.source, before.source)
+                collector.fail(EXPECTED, seen, after.source, before.source, data=about(rank, step=step_of(after)))
 
 
 def _judge_start(plan: Plan, begins: dict[int, list[Event]], logs: Logged, collector: Collector) -> None:
@@ -78,9 +79,14 @@ def _judge_start(plan: Plan, begins: dict[int, list[Event]], logs: Logged, colle
         if rank in logs.ranks:
             continue
         if not events:
-            collector.unknown(EXPECTED, f"no step of rank {rank} in attempt {TRAIN} is recorded")
+            collector.unknown(EXPECTED, f"no step of rank {rank} in attempt {TRAIN} is recorded", data=about(rank))
         elif step_of(events[0]) != _stride(plan, events):
-            collector.fail(EXPECTED, f"rank {rank} began with step {step_of(events[0])}", events[0].source)
+            collector.fail(
+                EXPECTED,
+                f"rank {rank} began with step {step_of(events[0])}",
+                events[0].source,
+                data=about(rank, step=step_of(events[0])),
+            )
 
 
 def _judge_reach(plan: Plan, history: History, logs: Logged, attempt: str, collector: Collector) -> None:
@@ -92,12 +98,46 @@ def _judge_reach(plan: Plan, history: History, logs: Logged, attempt: str, colle
             continue
         ended, begun = ends.get(rank, []), begins.get(rank, [])
         if rank in logs.unseen:
-            collector.unknown(expected, f"neither a record nor a log shows a step of rank {rank}, in any launch")
+            collector.unknown(
+                expected,
+                f"neither a record nor a log shows a step of rank {rank}, in any launch",
+                data=about(rank, step=plan.training.last_step),
+            )
         elif not ended and attempt == RESUME:
-            collector.fail(expected, f"rank {rank} ended no step")
+            collector.fail(
+                expected,
+                f"rank {rank} ended no step",
+                data=about(rank, quantity="step", expected=plan.training.last_step),
+            )
         elif not ended:
-            collector.unknown(expected, f"no end of a step of rank {rank} in attempt {attempt} is recorded")
+            collector.unknown(
+                expected,
+                f"no end of a step of rank {rank} in attempt {attempt} is recorded",
+                data=about(rank, step=plan.training.last_step),
+            )
         elif step_of(ended[-1]) != plan.training.last_step:
-            collector.fail(expected, f"rank {rank} stopped after step {step_of(ended[-1])}", *places(ended[-1:]))
+            collector.fail(
+                expected,
+                f"rank {rank} stopped after step {step_of(ended[-1])}",
+                *places(ended[-1:]),
+                data=about(
+                    rank,
+                    step=step_of(ended[-1]),
+                    quantity="step",
+                    expected=plan.training.last_step,
+                    seen=step_of(ended[-1]),
+                ),
+            )
         elif begun and step_of(begun[-1]) > plan.training.last_step:
-            collector.fail(expected, f"rank {rank} began step {step_of(begun[-1])}", *places(begun[-1:]))
+            collector.fail(
+                expected,
+                f"rank {rank} began step {step_of(begun[-1])}",
+                *places(begun[-1:]),
+                data=about(
+                    rank,
+                    step=step_of(begun[-1]),
+                    quantity="step",
+                    expected=plan.training.last_step,
+                    seen=step_of(begun[-1]),
+                ),
+            )

@@ -9,6 +9,7 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME
 from chaos.evidence.fields import number
 from chaos.evidence.finding import Finding
+from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -100,7 +101,13 @@ def _judge_error(history: History, end: Event, collector: Collector, expected: s
     if exits and not _is_excused(history):
         first = exits[0]
         seen = f"rank {first.rank} ended with exit code {first.data['code']}: {end.data['error']}"
-        collector.fail("the resumed job runs", seen, first.source, end.source)
+        collector.fail(
+            "the resumed job runs",
+            seen,
+            first.source,
+            end.source,
+            data=about(first.rank, pids=first.pid, quantity="exit status", seen=first.data["code"]),
+        )
     else:
         cause = "the job could not go on" if failed else "the harness failed"
         if any(event.data.get("reason") == end.data["error"] for event in history.select(CHANGED)):
@@ -131,15 +138,16 @@ def _judge_deadline(plan: Plan, history: History, event: Event, collector: Colle
     limit = event.data.get("limit") or f"{event.data.get('seconds')} s"
     expected = f"deadline {name} ({limit}) is kept"
     seen = f"it ran out: {event.data.get('detail')}"
+    data = about(phase=str(name), quantity="deadline", expected=event.data.get("seconds"), unit="s")
     hit = not _is_excused(history) and any(landing.mono <= event.mono for landing in history.select("fault.landed"))
     if hit and (name == "end" or (name == "start" and event.attempt == RESUME)):
         waited = _waited(plan, history, event)
         if waited is not None and waited.share >= MOST:
-            collector.unknown(expected, f"{seen}, but {waited}", event.source, waited.where)
+            collector.unknown(expected, f"{seen}, but {waited}", event.source, waited.where, data=data)
         else:
-            collector.fail(expected, seen, event.source)
+            collector.fail(expected, seen, event.source, data=data)
     else:
-        collector.unknown(expected, seen, event.source)
+        collector.unknown(expected, seen, event.source, data=data)
 
 
 def _waited(plan: Plan, history: History, expired: Event) -> CpuStarvation | None:

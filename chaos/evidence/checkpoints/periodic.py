@@ -13,6 +13,7 @@ from chaos.evidence.checkpoints.owner import OwnedCheckpoint, owners_of
 from chaos.evidence.checkpoints.saved import SavedKind, end_of_life, outside, saved_step, unowned
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, by_rank, exit_status, places, signal_number, step_of, text_list
+from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoints.checkpoint import CheckpointError
@@ -136,9 +137,14 @@ def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, collector
     group_of = {rank: number for number, group in enumerate(sharing) for rank in group}
     files = periodic(history, artifacts)
     for stray in unowned(history, artifacts, "periodic"):
-        collector.unknown(expected, f"{artifacts.relative(stray.path)}: {stray.reason}", artifacts.relative(stray.path))
+        collector.unknown(
+            expected,
+            f"{artifacts.relative(stray.path)}: {stray.reason}",
+            artifacts.relative(stray.path),
+            data=about(file=artifacts.relative(stray.path)),
+        )
     for save in outside(history, artifacts, "periodic")[:1]:
-        collector.unknown(expected, outside_text(save), save.source)
+        collector.unknown(expected, outside_text(save), save.source, data=about(save.rank))
     # A damaged file is again as it was saved: it was put back when the run was torn down.
     damaged = plan.resume.restore.damaged if plan.resume.restore is not None else {}
     for file in files:
@@ -146,14 +152,21 @@ def judge_hopeless(plan: Plan, history: History, artifacts: Artifacts, collector
             step = step_at_resume(history, artifacts, file)
         except CheckpointError as error:
             observation = f"rank {file.rank}'s file cannot be read: {error.problem}"
-            collector.unknown(expected, observation, artifacts.relative(file.path))
+            collector.unknown(
+                expected,
+                observation,
+                artifacts.relative(file.path),
+                data=about(file.rank, file=artifacts.relative(file.path)),
+            )
             continue
         if step is not None and file.rank in group_of and damaged.get(file.rank) != step:
             groups[step].add(group_of[file.rank])
     for step, present in sorted(groups.items()):
         if len(present) == len(sharing):
             where = [artifacts.relative(file.path) for file in files]
-            collector.fail(expected, f"step {step} has a file of every {unit}", *where[:5])
+            collector.fail(
+                expected, f"step {step} has a file of every {unit}", *where[:5], data=about(step=step, file=where[0])
+            )
     if not groups and not (files and damaged):
         collector.unknown(expected, "no periodic checkpoint of any rank is there", "job")
     kept = text_list(f"step {step}: {len(present)}" for step, present in sorted(groups.items()))
@@ -169,30 +182,44 @@ def judge_refusal(plan: Plan, history: History, artifacts: Artifacts, collector:
     expected = "the restarted job finds no checkpoint to resume from, reports it and ends"
     # An unfinished load of a damaged file does not count.
     for event in (*loads_made(history), *history.select("step.begin", attempt=RESUME)):
-        collector.fail(expected, f"rank {event.rank} has recorded {event.event}", event.source)
+        collector.fail(expected, f"rank {event.rank} has recorded {event.event}", event.source, data=about(event.rank))
     refused = []
     for rank in range(plan.layout.ranks):
         exits = history.select("rank.exit", attempt=RESUME, rank=rank)
         ended = {event.pid for event in exits}
         missed = [event for event in history.select("rank.found", attempt=RESUME, rank=rank) if event.pid not in ended]
         if history.first("agent.start", attempt=RESUME, rank=rank) is None:
-            collector.unknown(expected, f"no history of rank {rank} shows whether it trained")
+            collector.unknown(expected, f"no history of rank {rank} shows whether it trained", data=about(rank))
         if not exits or missed:
-            collector.unknown(expected, f"no exit status of rank {rank} was recorded", *places(missed))
+            collector.unknown(
+                expected, f"no exit status of rank {rank} was recorded", *places(missed), data=about(rank)
+            )
         for event in exits:
             if signal_number(event.data.get("signal")) is not None:
                 continue
             if event.data.get("code") == 0:
-                collector.fail(expected, f"rank {rank} ended as if it had trained: {exit_status(event)}", event.source)
+                collector.fail(
+                    expected,
+                    f"rank {rank} ended as if it had trained: {exit_status(event)}",
+                    event.source,
+                    data=about(rank),
+                )
             elif event.data.get("code") is None:
-                collector.unknown(expected, f"rank {rank} has ended, and its exit status is unknown", event.source)
+                collector.unknown(
+                    expected, f"rank {rank} has ended, and its exit status is unknown", event.source, data=about(rank)
+                )
             else:
                 refused.append(event)
     if not refused:
         collector.unknown(expected, "no rank of attempt resume has ended with an error of its own")
     for event in refused:
         if not _says_why(artifacts, event.rank):
-            collector.unknown(expected, f"the log of rank {event.rank} does not say why it ended", event.source)
+            collector.unknown(
+                expected,
+                f"the log of rank {event.rank} does not say why it ended",
+                event.source,
+                data=about(event.rank),
+            )
     collector.settle(expected, f"{len(refused)} ranks did", *(event.source for event in refused))
 
 

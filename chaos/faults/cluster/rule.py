@@ -8,6 +8,7 @@ from __future__ import annotations
 from chaos.evidence.collect import Collector
 from chaos.evidence.pods import PodFate, pod_fates
 from chaos.evidence.recovery_windows import chains
+from chaos.evidence.statement_data import about
 from chaos.history.reader import History
 from chaos.plan.effect import effect_of
 from chaos.plan.model import Plan
@@ -38,9 +39,11 @@ def judge_kept_pods(plan: Plan, history: History, collector: Collector) -> None:
         expected = f"recovery {number} by {names} keeps the pods of nodes {nodes}"
         for fate in kept:
             if fate.what == "unknown":
-                collector.unknown(expected, f"node {fate.node}: {fate.why}", line, *fate.where)
+                collector.unknown(
+                    expected, f"node {fate.node}: {fate.why}", line, *fate.where, data=about(nodes=fate.node)
+                )
             elif fate.what != "untouched":
-                collector.fail(expected, _fate_text(fate), line, *fate.where)
+                collector.fail(expected, _fate_text(fate), line, *fate.where, data=about(nodes=fate.node))
         collector.settle(expected, "it did", line)
 
 

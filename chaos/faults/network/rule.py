@@ -12,6 +12,7 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, ranks_text, step_of
 from chaos.evidence.injection.cut_off import ends_by_itself, is_cut_off
 from chaos.evidence.injection.unresponsive import may_end
+from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -39,15 +40,23 @@ def _judge(history: History, fault: PlannedFault, landing: Event, collector: Col
         later = [event for event in events if landing.surely_before(event)]
         for event in later:
             if event.event == "handler.enter" and event.data.get("name") in _SAVES:
-                collector.fail(expected, f"handler {event.data['name']} was called on rank {rank}", line, event.source)
+                collector.fail(
+                    expected,
+                    f"handler {event.data['name']} was called on rank {rank}",
+                    line,
+                    event.source,
+                    data=about(rank),
+                )
             elif event.event == "checkpoint.begin" and event.data.get("kind") == "end-of-life":
-                collector.fail(expected, f"rank {rank} saved an end-of-life checkpoint", line, event.source)
+                collector.fail(
+                    expected, f"rank {rank} saved an end-of-life checkpoint", line, event.source, data=about(rank)
+                )
         # Before the end a step would show that the partition did not hold, which makes it unproven (silence_doubts).
         for event in later if endings else ():
             behind = not event.surely_before(endings[0])
             if event.event == "step.end" and behind and not may_end(event, events, landing, shown.get(rank, {})):
                 text = f"rank {rank} ended step {step_of(event)} when the network was back, without the others"
-                collector.fail(expected, text, line, event.source)
+                collector.fail(expected, text, line, event.source, data=about(rank, step=step_of(event)))
     collector.settle(expected, "they did nothing of it", line, landing.source)
     _judge_ends(history, fault, endings, collector, line)
 
@@ -63,12 +72,18 @@ def _judge_ends(history: History, fault: PlannedFault, endings: list[Event], col
     for rank in fault.ranks:
         exits = history.select("rank.exit", attempt=TRAIN, rank=rank)
         if not exits:
-            collector.unknown(expected, f"no exit of rank {rank} was recorded", line)
+            collector.unknown(expected, f"no exit of rank {rank} was recorded", line, data=about(rank))
         for event in exits:
             if event.data.get("signal") is not None:
                 collector.fail(
-                    expected, f"rank {rank} had to be ended, by signal {event.data['signal']}", line, event.source
+                    expected,
+                    f"rank {rank} had to be ended, by signal {event.data['signal']}",
+                    line,
+                    event.source,
+                    data=about(rank),
                 )
             elif event.surely_before(endings[0]):
-                collector.fail(expected, f"rank {rank} ended while it was still cut off", line, event.source)
+                collector.fail(
+                    expected, f"rank {rank} ended while it was still cut off", line, event.source, data=about(rank)
+                )
     collector.settle(expected, "they did", line)

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from chaos.base.rank_sets import spans
 from chaos.evidence.facts import TRAIN, error_text, places, ranks_text
+from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.mechanisms.case import Case
 from chaos.mechanisms.failed_attempt import judge_tried
@@ -68,11 +69,19 @@ def _judge_tried(case: Case) -> None:
     begun = [event for event in case.logged() if _is_arf(event.kind, event.fields)]
     if not begun:
         if case.logged():
-            collector.fail(expected, "the SDK's log shows no attempt to replace a rank", case.line)
+            collector.fail(
+                expected, "the SDK's log shows no attempt to replace a rank", case.line, data=about(case.window.hit)
+            )
         else:
-            collector.unknown(expected, "there is no log of the SDK", case.line)
+            collector.unknown(expected, "there is no log of the SDK", case.line, data=about(case.window.hit))
     if case.calls("rebuild_group"):
-        collector.fail(expected, "groups were rebuilt", case.line, *places(_flat(case.calls("rebuild_group"))[:3]))
+        collector.fail(
+            expected,
+            "groups were rebuilt",
+            case.line,
+            *places(_flat(case.calls("rebuild_group"))[:3]),
+            data=about(case.window.hit),
+        )
     if not calls:
         collector.unknown(expected, "no rank's stop was recorded", case.line)
     _judge_wait(case, expected)
@@ -98,9 +107,23 @@ def _judge_wait(case: Case, expected: str) -> None:
     short = waited - wait * _EARLY
     if abs(short) < first.uncertainty(last) / 1e9:
         observation = f"it was given up after {waited:.3f} s, by the clocks of two hosts"
-        case.collector.unknown(expected, observation, case.line, last.source, first.source)
+        case.collector.unknown(
+            expected,
+            observation,
+            case.line,
+            last.source,
+            first.source,
+            data=about(quantity="duration", expected=wait, seen=waited, unit="s"),
+        )
     elif short < 0:
-        case.collector.fail(expected, f"it was given up after {waited:.3f} s", case.line, last.source, first.source)
+        case.collector.fail(
+            expected,
+            f"it was given up after {waited:.3f} s",
+            case.line,
+            last.source,
+            first.source,
+            data=about(quantity="duration", expected=wait, seen=waited, unit="s"),
+        )
 
 
 def _is_arf(kind: str, fields: object) -> bool:
@@ -113,10 +136,18 @@ def _judge_silence(case: Case) -> None:
     if logged:
         report = case.collector.fail if case.records_calls("stop") else case.collector.unknown
         where = (event.source for event in logged[:3])
-        report(expected, "the SDK's log shows it, but no call of a handler was recorded", *where)
+        report(
+            expected,
+            "the SDK's log shows it, but no call of a handler was recorded",
+            *where,
+            data=about(case.window.hit),
+        )
     elif case.logged():
         case.collector.fail(
-            expected, "it did not act: no handler was called, and the SDK's log shows no attempt", case.line
+            expected,
+            "it did not act: no handler was called, and the SDK's log shows no attempt",
+            case.line,
+            data=about(case.window.hit),
         )
     else:
         case.collector.unknown(expected, "there is neither a handler's call nor a log of the SDK", case.line)
@@ -130,11 +161,13 @@ def _judge_survivors(case: Case, calls: dict[str, dict[int, list[Event]]]) -> No
             events = calls[name].get(rank, [])
             if len(events) > 1:
                 observation = f"{name} was called {len(events)} times on rank {rank} in recovery {number}"
-                collector.fail(expected, observation, case.line, *places(events))
+                collector.fail(expected, observation, case.line, *places(events), data=about(rank))
             if name not in _ON_SURVIVORS or rank in case.window.restarted:
                 continue
             if not events:
-                collector.fail(expected, f"{name} was not called on rank {rank} in recovery {number}", case.line)
+                collector.fail(
+                    expected, f"{name} was not called on rank {rank} in recovery {number}", case.line, data=about(rank)
+                )
 
 
 def _tried_online(case: Case) -> bool:
@@ -150,25 +183,33 @@ def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
     expected, collector, line, number = _expected(case), case.collector, case.line, case.window.number
     new = case.window.copied
     for rank in sorted(new - copies.keys()):
-        collector.fail(expected, f"repair was not called on the new rank {rank} in recovery {number}", line)
+        collector.fail(
+            expected, f"repair was not called on the new rank {rank} in recovery {number}", line, data=about(rank)
+        )
     for group in case.plan.layout.replica_groups:
         getting = new.intersection(group)
         giving = [rank for rank in group if rank in copies and rank not in new]
         where = places(event for rank in giving for event in copies[rank])
         if getting and not giving:
             observation = f"no surviving rank of replica group {list(group)} gave its state in recovery {number}"
-            collector.fail(expected, observation, line)
+            collector.fail(expected, observation, line, data=about(group))
         elif len(giving) > len(getting):
             observation = (
                 f"repair was called on surviving {ranks_text(giving)} in recovery {number}, though "
                 f"{len(getting)} of replica group {list(group)} were lost"
             )
-            collector.fail(expected, observation, line, *where)
+            collector.fail(expected, observation, line, *where, data=about(giving))
     for event in _flat(copies):
         step = event.data.get("step")
         if step not in (None, case.window.step):
             observation = f"rank {event.rank} was repaired at step {step}"
-            collector.fail(f"recovery {number} is at step {case.window.step}", observation, line, event.source)
+            collector.fail(
+                f"recovery {number} is at step {case.window.step}",
+                observation,
+                line,
+                event.source,
+                data=about(event.rank, step=step, quantity="step", expected=case.window.step, seen=step),
+            )
 
 
 def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
@@ -179,7 +220,7 @@ def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
         for before, after in pairwise(lasts):
             if after.mono < before.mono:
                 observation = f"{after.data['name']} was called on rank {rank} before {before.data['name']}"
-                case.collector.fail(expected, observation, after.source, before.source)
+                case.collector.fail(expected, observation, after.source, before.source, data=about(rank))
     copies = _flat(calls["repair"])
     rebuilt = case.window.of(case.history.select("handler.exit", attempt=TRAIN, name="rebuild_group"))
     pair = suspicious(copies, rebuilt)
@@ -187,12 +228,14 @@ def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
         first, last, sure = pair
         if sure:
             observation = f"repair was called on rank {first.rank} before rank {last.rank} had rebuilt its groups"
-            case.collector.fail(expected, observation, first.source, last.source)
+            case.collector.fail(expected, observation, first.source, last.source, data=about(first.rank))
         else:
             observation = (
                 f"whether rank {last.rank} had rebuilt its groups when repair was called on rank {first.rank}{UNTOLD}"
             )
-            case.collector.unknown(expected, observation, first.source, last.source)
+            case.collector.unknown(
+                expected, observation, first.source, last.source, data=about((last.rank, first.rank))
+            )
 
 
 def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
@@ -202,17 +245,23 @@ def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None
         for rank, entered in calls[name].items():
             if len(left.get(rank, [])) < len(entered):
                 observation = f"handler {name} of rank {rank} was called and never returned"
-                collector.unknown(expected, observation, *places(entered[-1:]))
+                collector.unknown(expected, observation, *places(entered[-1:]), data=about(rank))
         for event in _flat(left):
             if name == "clean" and _tried_online(case) and event.rank in case.window.restarted:
                 continue  # that is why it is replaced
             if event.data.get("ok") is False:
                 collector.fail(
-                    expected, f"handler {name} failed on rank {event.rank}: {error_text(event)}", event.source
+                    expected,
+                    f"handler {name} failed on rank {event.rank}: {error_text(event)}",
+                    event.source,
+                    data=about(event.rank),
                 )
             elif event.data.get("ok") is not True:
                 collector.unknown(
-                    expected, f"how handler {name} ended on rank {event.rank} is not recorded", event.source
+                    expected,
+                    f"how handler {name} ended on rank {event.rank} is not recorded",
+                    event.source,
+                    data=about(event.rank),
                 )
 
 
@@ -221,7 +270,7 @@ def _judge_reads(case: Case) -> None:
     loads = case.window.of(case.history.select("load.begin", attempt=TRAIN))
     for event in loads[:5]:
         observation = f"rank {event.rank} read {event.data.get('path')}"
-        case.collector.fail("no checkpoint is read", observation, case.line, event.source)
+        case.collector.fail("no checkpoint is read", observation, case.line, event.source, data=about(event.rank))
 
 
 def _judge_starts(case: Case) -> None:
@@ -234,10 +283,10 @@ def _judge_starts(case: Case) -> None:
         own_starts, planned_starts = starts.get(rank, []), int(rank in case.window.restarted)
         if len(own_starts) > planned_starts:
             observation = f"rank {rank} was started {len(own_starts)} times in recovery {case.window.number}"
-            case.collector.fail(expected, observation, case.line, *places(own_starts))
+            case.collector.fail(expected, observation, case.line, *places(own_starts), data=about(rank))
         elif len(own_starts) < planned_starts:
             observation = f"no start of a new process of rank {rank} was recorded in recovery {case.window.number}"
-            case.collector.unknown(expected, observation, case.line)
+            case.collector.unknown(expected, observation, case.line, data=about(rank))
 
 
 def _judge_log(case: Case) -> None:
@@ -250,9 +299,21 @@ def _judge_log(case: Case) -> None:
     least = len([recovery for recovery in planned if recovery.succeeds])
     expected = f"the SDK replaces lost ranks {least} times"
     if len(sources) > len(planned):
-        case.collector.fail(expected, f"{len(sources)} times by its log", case.line, *sources[:5])
+        case.collector.fail(
+            expected,
+            f"{len(sources)} times by its log",
+            case.line,
+            *sources[:5],
+            data=about(case.window.hit, expected=least, seen=len(sources)),
+        )
     elif len(sources) < least:
-        case.collector.unknown(expected, f"{len(sources)} times by its log", case.line, *sources)
+        case.collector.unknown(
+            expected,
+            f"{len(sources)} times by its log",
+            case.line,
+            *sources,
+            data=about(case.window.hit, expected=least, seen=len(sources)),
+        )
 
 
 def _flat(calls: dict[int, list[Event]]) -> list[Event]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from chaos.evidence.facts import TRAIN, error_text, places, ranks_text
+from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.mechanisms.case import Case
@@ -65,10 +66,15 @@ def _judge_silence(case: Case) -> None:
     if logged:
         report = case.collector.fail if case.records_calls("stop") else case.collector.unknown
         where = (event.source for event in logged[:3])
-        report(expected, "the SDK's log shows a repair, but no call of a handler was recorded", *where)
+        report(
+            expected,
+            "the SDK's log shows a repair, but no call of a handler was recorded",
+            *where,
+            data=about(case.window.hit),
+        )
     elif case.logged():
         observation = "it did not act: no handler was called, and the SDK's log has no repair"
-        case.collector.fail(expected, observation, case.line)
+        case.collector.fail(expected, observation, case.line, data=about(case.window.hit))
     else:
         case.collector.unknown(expected, "there is neither a handler's call nor a log of the SDK", case.line)
     case.collector.close()
@@ -81,9 +87,11 @@ def _judge_calls(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
             events = calls[name].get(rank, [])
             if len(events) > 1:
                 observation = f"{name} was called {len(events)} times on rank {rank} in recovery {number}"
-                collector.fail(expected, observation, case.line, *places(events))
+                collector.fail(expected, observation, case.line, *places(events), data=about(rank))
             if not events and name in ("stop", "clean"):
-                collector.fail(expected, f"{name} was not called on rank {rank} in recovery {number}", case.line)
+                collector.fail(
+                    expected, f"{name} was not called on rank {rank} in recovery {number}", case.line, data=about(rank)
+                )
 
 
 def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
@@ -91,7 +99,7 @@ def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
     copied = case.window.copied
     for rank in sorted(copied - copies.keys()):
         observation = f"rank {rank} lost its memory, and repair was not called on it in recovery {number}"
-        collector.fail(expected, observation, line)
+        collector.fail(expected, observation, line, data=about(rank))
     # Where nothing was lost the SDK may have the rank repair its memory by itself; the vendor's SDK calls no rank.
     spared = {rank for fault in case.window.faults if fault.effect.spares_memory for rank in fault.ranks}
     for group in case.plan.layout.replica_groups:
@@ -101,15 +109,21 @@ def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
         text = f"repair was called on healthy {ranks_text(healthy)} in recovery {number}"
         if broken and not healthy:
             observation = f"no healthy rank of replica group {list(group)} gave its parameters in recovery {number}"
-            collector.fail(expected, observation, line)
+            collector.fail(expected, observation, line, data=about(group))
         elif len(healthy) > len(broken):
             group_text = f"{len(broken)} of replica group {list(group)} had lost their memory"
-            collector.fail(expected, f"{text}: {group_text}", line, *places(where))
+            collector.fail(expected, f"{text}: {group_text}", line, *places(where), data=about(healthy))
     for event in (fact for events in copies.values() for fact in events):
         step = event.data.get("step")
         if step not in (None, case.window.step):
             observation = f"rank {event.rank} was repaired at step {step}"
-            collector.fail(f"recovery {number} is at step {case.window.step}", observation, line, event.source)
+            collector.fail(
+                f"recovery {number} is at step {case.window.step}",
+                observation,
+                line,
+                event.source,
+                data=about(event.rank, step=step, quantity="step", expected=case.window.step, seen=step),
+            )
 
 
 def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
@@ -120,7 +134,7 @@ def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
         for before, after in pairwise(firsts):
             if after.mono < before.mono:
                 observation = f"{after.data['name']} was called on rank {rank} before {before.data['name']}"
-                case.collector.fail(expected, observation, after.source, before.source)
+                case.collector.fail(expected, observation, after.source, before.source, data=about(rank))
     copies = [event for events in calls["repair"].values() for event in events]
     cleaned = case.window.of(case.history.select("handler.exit", attempt=TRAIN, name="clean"))
     pair = suspicious(copies, cleaned)
@@ -128,10 +142,10 @@ def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
         first, last, sure = pair
         if sure:
             observation = f"repair was called on rank {first.rank} before rank {last.rank} was clean"
-            case.collector.fail(expected, observation, first.source, last.source)
+            case.collector.fail(expected, observation, first.source, last.source, data=about(first.rank))
         else:
             observation = f"whether rank {last.rank} was clean when repair was called on rank {first.rank}{UNTOLD}"
-            case.collector.unknown(expected, observation, first.source, last.source)
+            case.collector.unknown(expected, observation, first.source, last.source, data=about(last.rank))
 
 
 def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
@@ -141,15 +155,21 @@ def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None
         for rank, entered in calls[name].items():
             if len(left.get(rank, [])) < len(entered):
                 observation = f"handler {name} of rank {rank} was called and never returned"
-                collector.unknown(expected, observation, *places(entered[-1:]))
+                collector.unknown(expected, observation, *places(entered[-1:]), data=about(rank))
         for event in (fact for events in left.values() for fact in events):
             if event.data.get("ok") is False:
                 collector.fail(
-                    expected, f"handler {name} failed on rank {event.rank}: {error_text(event)}", event.source
+                    expected,
+                    f"handler {name} failed on rank {event.rank}: {error_text(event)}",
+                    event.source,
+                    data=about(event.rank),
                 )
             elif event.data.get("ok") is not True:
                 collector.unknown(
-                    expected, f"how handler {name} ended on rank {event.rank} is not recorded", event.source
+                    expected,
+                    f"how handler {name} ended on rank {event.rank} is not recorded",
+                    event.source,
+                    data=about(event.rank),
                 )
 
 
@@ -169,7 +189,9 @@ def _judge_level(case: Case) -> None:
         if error.code in str(event.data.get("text")):
             continue
         expected = f"the error is one that no operator's own retry answers: {_words(error)}"
-        case.collector.unknown(expected, f"rank {event.rank} raised {event.data.get('text')!r}", event.source)
+        case.collector.unknown(
+            expected, f"rank {event.rank} raised {event.data.get('text')!r}", event.source, data=about(event.rank)
+        )
 
 
 def _error(fault: PlannedFault) -> DeviceError:
@@ -196,9 +218,21 @@ def _judge_log(case: Case) -> None:
     planned_count = len(repairing)
     expected = f"the SDK repairs {planned_count} times"
     if len(sources) > planned_count + len(tried):
-        case.collector.fail(expected, f"{len(sources)} repairs in its log", case.line, *sources[:5])
+        case.collector.fail(
+            expected,
+            f"{len(sources)} repairs in its log",
+            case.line,
+            *sources[:5],
+            data=about(case.window.hit, expected=planned_count, seen=len(sources)),
+        )
     elif len(sources) < planned_count:
-        case.collector.unknown(expected, f"{len(sources)} repairs in its log", case.line, *sources)
+        case.collector.unknown(
+            expected,
+            f"{len(sources)} repairs in its log",
+            case.line,
+            *sources,
+            data=about(case.window.hit, expected=planned_count, seen=len(sources)),
+        )
 
 
 def _named(history: History) -> str:

@@ -8,6 +8,7 @@ from chaos.base.rank_sets import named
 from chaos.evidence.background import is_finished
 from chaos.evidence.facts import TRAIN, exit_status, places, ranks_text, signal_number, step_of, text_list
 from chaos.evidence.replica_loads import loaded_by_replica
+from chaos.evidence.statement_data import about
 from chaos.evidence.timestamp import Timestamp
 from chaos.history.event import Event
 from chaos.mechanisms.case import Case
@@ -28,7 +29,12 @@ def judge(case: Case) -> None:
     collector, expected = case.collector, _expected(case)
     old, new = _processes(case)
     if not new:
-        collector.fail(expected, f"no rank was started again in recovery {case.window.number}", case.line)
+        collector.fail(
+            expected,
+            f"no rank was started again in recovery {case.window.number}",
+            case.line,
+            data=about(case.window.hit),
+        )
         collector.close()
         return
     _judge_launcher(case, new)
@@ -66,16 +72,23 @@ def _judge_launcher(case: Case, new: dict[int, Event]) -> None:
         return
     first, *others = launchers.values()
     if others:
-        collector.fail(expected, f"the launcher was replaced: processes {sorted(map(str, launchers))}", *places(others))
+        collector.fail(
+            expected,
+            f"the launcher was replaced: processes {sorted(map(str, launchers))}",
+            *places(others),
+            data=about(pids=(event.pid for event in others)),
+        )
     for rank, event in new.items():
         parent = event.data.get("ppid")
         if parent is None:
-            collector.unknown(expected, f"the parent of rank {rank}'s new process was not recorded", event.source)
+            collector.unknown(
+                expected, f"the parent of rank {rank}'s new process was not recorded", event.source, data=about(rank)
+            )
         elif parent != first.pid:
             observation = (
                 f"rank {rank}'s new process {event.pid} is a child of process {parent}, not of launcher {first.pid}"
             )
-            collector.fail(expected, observation, event.source, first.source)
+            collector.fail(expected, observation, event.source, first.source, data=about(rank, pids=event.pid))
 
 
 def _judge_ends(case: Case, old: dict[int, Event]) -> None:
@@ -89,10 +102,15 @@ def _judge_ends(case: Case, old: dict[int, Event]) -> None:
         ends = [] if start is None else case.history.select("rank.exit", attempt=TRAIN, rank=rank, pid=start.pid)
         if not ends:
             collector.unknown(
-                expected, f"how rank {rank}'s process before the restart ended is not recorded", case.line
+                expected,
+                f"how rank {rank}'s process before the restart ended is not recorded",
+                case.line,
+                data=about(rank),
             )
         elif rank not in case.window.hit and not gave_up and signal_number(ends[0].data.get("signal")) != SIGKILL:
-            collector.fail(expected, f"rank {rank} was not killed: {exit_status(ends[0])}", ends[0].source)
+            collector.fail(
+                expected, f"rank {rank} was not killed: {exit_status(ends[0])}", ends[0].source, data=about(rank)
+            )
 
 
 def _breaks_link(fault: PlannedFault) -> bool:
@@ -116,13 +134,15 @@ def _judge_order(case: Case, old: dict[int, Event], new: dict[int, Event]) -> No
         if pair is not None and pair[2]:
             first, last, _ = pair
             observation = f"rank {first.rank} was started before rank {last.data.get('child_rank')} had ended"
-            case.collector.fail(expected, observation, first.source, last.source)
+            case.collector.fail(expected, observation, first.source, last.source, data=about(first.rank))
         elif pair is not None:
             first, last, _ = pair
             observation = (
                 f"whether rank {last.data.get('child_rank')} had ended when rank {first.rank} was started{UNTOLD}"
             )
-            case.collector.unknown(expected, observation, first.source, last.source)
+            case.collector.unknown(
+                expected, observation, first.source, last.source, data=about(last.data.get("child_rank"))
+            )
     case.collector.settle(expected, "they had", case.line)
 
 
@@ -140,7 +160,9 @@ def _judge_checkpoint(case: Case, new: dict[int, Event]) -> None:
     if newest != step:
         where = places(event for event in finished if step_of(event) == newest)
         text = f"step {newest}" if newest else "none was finished"
-        case.collector.fail(expected, text, case.line, *where[:1])
+        case.collector.fail(
+            expected, text, case.line, *where[:1], data=about(step=step, quantity="step", expected=step, seen=newest)
+        )
     loaded: dict[int, int] = {}
     if case.recovery.reads_checkpoint:
         saved = {str(event.data.get("path")): step_of(event) for event in finished}
@@ -161,17 +183,19 @@ def _judge_read(case: Case, rank: int, step: int, saved: dict[str, int], expecte
     begun = case.window.of(case.history.select("load.begin", attempt=TRAIN, rank=rank))
     ended = case.window.of(case.history.select("load.end", attempt=TRAIN, rank=rank))
     if not begun or not ended:
-        case.collector.unknown(expected, f"no load of rank {rank} is recorded after the restart", case.line)
+        case.collector.unknown(
+            expected, f"no load of rank {rank} is recorded after the restart", case.line, data=about(rank)
+        )
         return
     steps = {saved.get(str(event.data.get("path"))) for event in begun}
     if None in steps and step not in steps:
         unknown = next(event for event in begun if str(event.data.get("path")) not in saved)
         observation = f"rank {rank} read {unknown.data.get('path')}, and no save of it is recorded"
-        case.collector.unknown(expected, observation, case.line, unknown.source)
+        case.collector.unknown(expected, observation, case.line, unknown.source, data=about(rank))
     elif step not in steps:
         read = text_list(sorted(candidate for candidate in steps if candidate is not None))
         observation = f"rank {rank} read no checkpoint of step {step}, but of step {read}"
-        case.collector.fail(expected, observation, case.line, *places(begun[:3]))
+        case.collector.fail(expected, observation, case.line, *places(begun[:3]), data=about(rank, step=step))
 
 
 def _judge_cost(case: Case, old: dict[int, Event]) -> None:
@@ -190,11 +214,18 @@ def _judge_cost(case: Case, old: dict[int, Event]) -> None:
     lost = {rank: step - case.window.step for rank, step in ended.items()}
     most = max(lost.values(), default=0)
     if not ended and (planned or case.window.step):
-        case.collector.unknown(expected, "no step before the fault is recorded", case.line)
+        case.collector.unknown(expected, "no step before the fault is recorded", case.line, data=about(sorted(ahead)))
     elif most < planned:
-        case.collector.fail(expected, f"{most} were", case.line)
+        case.collector.fail(
+            expected, f"{most} were", case.line, data=about(lost, quantity="lost steps", expected=planned, seen=most)
+        )
     elif over := {rank: steps for rank, steps in lost.items() if steps > (most_more if rank in ahead else planned)}:
-        case.collector.fail(expected, f"{max(over.values())} were, on {ranks_text(sorted(over))}", case.line)
+        case.collector.fail(
+            expected,
+            f"{max(over.values())} were, on {ranks_text(sorted(over))}",
+            case.line,
+            data=about(over, quantity="lost steps", expected=planned, seen=max(over.values())),
+        )
     case.collector.settle(expected, f"{most} were" if ahead else "they were", case.line)
 
 

@@ -12,6 +12,7 @@ from chaos.evidence.background import is_finished
 from chaos.evidence.checkpoints.parameters import is_appended, is_flag
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, places, step_of
+from chaos.evidence.statement_data import about
 from chaos.evidence.timestamp import Timestamp
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -70,34 +71,47 @@ def judge_record(plan: Plan, history: History, artifacts: Artifacts, collector: 
         return
     if not paths:
         if required:
-            collector.fail(RECORD, f"there is no {NAME}, step {min(required)} should be in it", _line(plan))
+            collector.fail(
+                RECORD,
+                f"there is no {NAME}, step {min(required)} should be in it",
+                _line(plan),
+                data=about(step=min(required)),
+            )
         collector.settle(RECORD, "there is none, and no step is abnormal")
         return
     where = artifacts.relative(paths[0])
     try:
         record = read_norm_record(paths[0])
     except (NormRecordError, OSError) as error:
-        collector.fail(RECORD, str(error), where)
+        collector.fail(RECORD, str(error), where, data=about(file=where))
         collector.close()
         return
     for step in sorted(required.keys() | record.keys()):
         norms, times = record.get(step, []), required.get(step, 0)
         if len(norms) != times:
-            collector.fail(RECORD, f"step {step} has {len(norms)} norms, not {times}", _line(plan), where)
+            data = about(0, step=step, file=where, quantity="norms", expected=times, seen=len(norms))
+            collector.fail(RECORD, f"step {step} has {len(norms)} norms, not {times}", _line(plan), where, data=data)
             continue
         low = [norm for norm in norms if norm < plan.fault_tolerance.watch.threshold]
         if low:
-            collector.fail(RECORD, f"step {step} is in it with {low[0]:g}, which is below the threshold", where)
+            data = about(0, step=step, file=where, quantity="norm", seen=low[0])
+            text = f"step {step} is in it with {low[0]:g}, which is below the threshold"
+            collector.fail(RECORD, text, where, data=data)
         recorded_norms = history_steps.get(step, [])
         expected_norms = norms[1:] if step in plan.fault_tolerance.watch.recorded else norms
         if len(recorded_norms) < len(expected_norms):
             count, expected_count = len(recorded_norms), len(expected_norms)
             text = f"step {step} is in it {expected_count} times, rank 0 recorded {count} norms of its gradients there"
-            collector.unknown(RECORD, text, where)
+            collector.unknown(RECORD, text, where, data=about(step=step, file=where))
         for norm, recorded in zip(expected_norms, recorded_norms, strict=False):
             if not math.isclose(norm, recorded, rel_tol=_TOLERANCE):
                 text = f"step {step} is in it with {norm:g}, rank 0's gradients had {recorded:g}"
-                collector.fail(RECORD, text, where)
+                collector.fail(
+                    RECORD,
+                    text,
+                    where,
+                    data=about(0, step=step, file=where, quantity="norm", expected=recorded, seen=norm),
+                )
     collector.settle(RECORD, f"it holds {', '.join(f'step {step}' for step in sorted(record))}", where)
 
 
@@ -148,20 +162,24 @@ def _judge_loads(case: Case, rank: int, loads: list[Event], ended: list[Event], 
     collector, lost = case.collector, _lost(case)
     if not loads:
         if case.history.first("train.begin", attempt=TRAIN, rank=rank) is None:
-            collector.unknown(expected, f"rank {rank} has recorded nothing", case.line)
+            collector.unknown(expected, f"rank {rank} has recorded nothing", case.line, data=about(rank))
         else:
-            collector.fail(expected, f"rank {rank} loaded no checkpoint", case.line)
+            collector.fail(expected, f"rank {rank} loaded no checkpoint", case.line, data=about(rank))
         return
     if (times := _times(loads)) > 1:
-        collector.fail(expected, f"rank {rank} loaded {times} times", case.line, *places(loads))
+        collector.fail(expected, f"rank {rank} loaded {times} times", case.line, *places(loads), data=about(rank))
     if rank in lost:
         if ended:
-            collector.fail(expected, f"rank {rank} was lost in the load, and ended it", ended[0].source)
+            collector.fail(
+                expected, f"rank {rank} was lost in the load, and ended it", ended[0].source, data=about(rank)
+            )
         return
     ends = Counter(event.data.get("path") for event in ended)
     if open_ := Counter(event.data.get("path") for event in loads) - ends:
         begun = next(event for event in loads if event.data.get("path") in open_)
-        collector.unknown(expected, f"rank {rank} began to load and no end of it was recorded", begun.source)
+        collector.unknown(
+            expected, f"rank {rank} began to load and no end of it was recorded", begun.source, data=about(rank)
+        )
     elif ended:
         _judge_loaded(case, ended[0], expected)
     for load in {event.data.get("path"): event for event in reversed(loads)}.values():
@@ -201,15 +219,21 @@ def _judge_saved(case: Case, rank: int, load: Event, expected: str) -> None:
         if event.data.get("path") in names and event.mono < load.mono
     ]
     if not saves:
-        collector.fail(expected, f"rank {rank} loaded a file that it had not saved: {path}", load.source)
+        collector.fail(
+            expected, f"rank {rank} loaded a file that it had not saved: {path}", load.source, data=about(rank)
+        )
     elif step_of(saves[-1]) != case.recovery.step:
         observation = f"rank {rank} loaded what it had saved after step {step_of(saves[-1])}"
-        collector.fail(expected, observation, case.line, load.source, saves[-1].source)
+        collector.fail(
+            expected, observation, case.line, load.source, saves[-1].source, data=about(rank, step=step_of(saves[-1]))
+        )
     elif not is_finished(case.history, saves[-1], load.mono):
         observation = (
             f"rank {rank} has not recorded that the file of step {step_of(saves[-1])} was written when it loaded it"
         )
-        collector.unknown(expected, observation, load.source, saves[-1].source)
+        collector.unknown(
+            expected, observation, load.source, saves[-1].source, data=about(rank, step=step_of(saves[-1]))
+        )
 
 
 def _judge_loaded(case: Case, end: Event, expected: str) -> None:
@@ -220,7 +244,13 @@ def _judge_loaded(case: Case, end: Event, expected: str) -> None:
         return
     held = len({name for name in _names(case, end, path) if not (is_flag(name) or is_appended(name))})
     if count < held:
-        case.collector.fail(expected, f"rank {end.rank} loaded {count} of {held} parameters", case.line, end.source)
+        case.collector.fail(
+            expected,
+            f"rank {end.rank} loaded {count} of {held} parameters",
+            case.line,
+            end.source,
+            data=about(end.rank, quantity="parameters", expected=held, seen=count),
+        )
 
 
 def _names(case: Case, end: Event, path: Path) -> Iterable[str]:
@@ -241,7 +271,7 @@ def _judge_logs(case: Case, expected: str) -> None:
     for rank in range(case.plan.layout.ranks):
         events = case.artifacts.worker_events(TRAIN, rank)
         if not events:
-            case.collector.unknown(expected, f"rank {rank} has no log", case.line)
+            case.collector.unknown(expected, f"rank {rank} has no log", case.line, data=about(rank))
             continue
         if rank in lost:
             continue
@@ -250,11 +280,11 @@ def _judge_logs(case: Case, expected: str) -> None:
         if steps != planned:
             where = tuple(event.source for event in _of_kind(events, "tft.resumed"))
             observation = f"rank {rank} logs that it resumed after TREError from steps {steps}, not {planned}"
-            case.collector.fail(expected, observation, case.line, *where)
+            case.collector.fail(expected, observation, case.line, *where, data=about(rank))
         thrown = list(_of_kind(events, "tre.thrown"))
         if len(thrown) != len(planned):
             observation = f"rank {rank} logs {len(thrown)} abnormal norms that stop the training, not {len(planned)}"
-            case.collector.fail(expected, observation, case.line, *(event.source for event in thrown))
+            case.collector.fail(expected, observation, case.line, *(event.source for event in thrown), data=about(rank))
 
 
 def _of_kind(events: list[LogEvent], kind: str) -> Iterator[LogEvent]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from chaos.evidence.facts import TRAIN, places, ranks_text, text_list
+from chaos.evidence.statement_data import about
 from chaos.faults.pause.proof import Halt, halts
 from chaos.mechanisms.case import Case
 from chaos.mechanisms.registry import Rule
@@ -25,10 +26,10 @@ def judge(case: Case) -> None:
         return
     for rank, stops in stops_by_rank.items():
         if not stops:
-            collector.fail(expected, f"rank {rank} was not paused", case.line)
+            collector.fail(expected, f"rank {rank} was not paused", case.line, data=about(rank))
         elif len(stops) > 1:
             observation = f"rank {rank} was paused {len(stops)} times"
-            collector.fail(expected, observation, case.line, *places(halt.enter for halt in stops))
+            collector.fail(expected, observation, case.line, *places(halt.enter for halt in stops), data=about(rank))
     first = {rank: stops[0] for rank, stops in stops_by_rank.items() if stops}
     _judge_step(case, fault, expected, first)
     if case.recovery.succeeds:
@@ -62,9 +63,11 @@ def _judge_silence(case: Case, expected: str) -> None:
     if logged:
         report = case.collector.fail if case.records_calls("stream_sync") else case.collector.unknown
         where = (event.source for event in logged[:3])
-        report(expected, "the SDK's log shows a pause, but no rank has recorded one", *where)
+        report(
+            expected, "the SDK's log shows a pause, but no rank has recorded one", *where, data=about(case.window.hit)
+        )
     elif case.logged() or case.history.select("pause.enter", attempt=TRAIN):
-        case.collector.fail(expected, "no rank was paused", case.line)
+        case.collector.fail(expected, "no rank was paused", case.line, data=about(case.window.hit))
     else:
         case.collector.unknown(expected, "neither a rank nor the SDK has recorded anything of a pause", case.line)
     case.collector.close()
@@ -74,11 +77,23 @@ def _judge_step(case: Case, fault: PlannedFault, expected: str, first: dict[int,
     steps = sorted({halt.step for halt in first.values()})
     where = places(halt.enter for halt in first.values())
     if len(steps) > 1:
-        case.collector.fail(expected, f"they were paused after steps {text_list(steps)}", case.line, *where[:4])
+        case.collector.fail(
+            expected,
+            f"they were paused after steps {text_list(steps)}",
+            case.line,
+            *where[:4],
+            data=about(first, step=steps[0], fault=fault.id),
+        )
     asked = fault.trigger.get("step")
     if isinstance(asked, int) and steps[0] < asked:
         observation = f"paused after step {steps[0]}, although it was asked for in step {asked}"
-        case.collector.fail(expected, observation, case.line, *where[:4])
+        case.collector.fail(
+            expected,
+            observation,
+            case.line,
+            *where[:4],
+            data=about(first, step=steps[0], fault=fault.id, quantity="step", expected=asked, seen=steps[0]),
+        )
 
 
 def _judge_rest(case: Case, expected: str, first: dict[int, Halt]) -> None:
@@ -88,7 +103,14 @@ def _judge_rest(case: Case, expected: str, first: dict[int, Halt]) -> None:
         for event in case.history.select("step.begin", attempt=TRAIN, rank=rank):
             if event.mono > halt.enter.mono and (until is None or event.mono < until):
                 observation = f"rank {rank} began step {event.data.get('step')} while it was paused"
-                case.collector.fail(expected, observation, case.line, event.source, halt.enter.source)
+                case.collector.fail(
+                    expected,
+                    observation,
+                    case.line,
+                    event.source,
+                    halt.enter.source,
+                    data=about(rank, step=event.data.get("step")),
+                )
 
 
 def _judge_length(case: Case, fault: PlannedFault, expected: str, first: dict[int, Halt]) -> None:
@@ -96,7 +118,11 @@ def _judge_length(case: Case, fault: PlannedFault, expected: str, first: dict[in
     stuck = [rank for rank, halt in first.items() if halt.exit is None]
     if stuck:
         collector.fail(
-            expected, f"{ranks_text(stuck)} did not go on", case.line, *places(first[r].enter for r in stuck)
+            expected,
+            f"{ranks_text(stuck)} did not go on",
+            case.line,
+            *places(first[r].enter for r in stuck),
+            data=about(stuck),
         )
         return
     last_in = max(first.values(), key=lambda halt: halt.noticed.mono)
@@ -106,10 +132,24 @@ def _judge_length(case: Case, fault: PlannedFault, expected: str, first: dict[in
     doubt = max((halt.noticed.uncertainty(end) for halt in first.values() for end in ends), default=0) / 1e9
     if abs(lasted - _seconds(fault)) < doubt:
         observation = f"all of them were paused for {lasted:.3f} s ± {doubt:.3f} s, by the clocks of their hosts"
-        collector.unknown(expected, observation, case.line, last_in.noticed.source, first_out.source)
+        collector.unknown(
+            expected,
+            observation,
+            case.line,
+            last_in.noticed.source,
+            first_out.source,
+            data=about(first, fault=fault.id, quantity="duration", expected=_seconds(fault), seen=lasted, unit="s"),
+        )
     elif lasted < _seconds(fault):
         observation = f"all of them were paused for {lasted:.3f} s"
-        collector.fail(expected, observation, case.line, last_in.noticed.source, first_out.source)
+        collector.fail(
+            expected,
+            observation,
+            case.line,
+            last_in.noticed.source,
+            first_out.source,
+            data=about(first, fault=fault.id, quantity="duration", expected=_seconds(fault), seen=lasted, unit="s"),
+        )
 
 
 def _judge_switch(case: Case, fault: PlannedFault, first: dict[int, Halt]) -> None:
@@ -121,16 +161,25 @@ def _judge_switch(case: Case, fault: PlannedFault, first: dict[int, Halt]) -> No
     for rank, halt in first.items():
         done = case.history.select("network.switched", attempt=TRAIN, rank=rank, fault=fault.id)
         if not done:
-            collector.fail(expected, f"rank {rank} has recorded no switch", case.line, halt.enter.source)
+            collector.fail(
+                expected, f"rank {rank} has recorded no switch", case.line, halt.enter.source, data=about(rank)
+            )
             continue
         if done[0].data.get("ok") is not True:
             reason = done[0].data.get("error", "no reason given")
-            collector.fail(expected, f"rank {rank} could not switch: {reason}", done[0].source)
+            collector.fail(expected, f"rank {rank} could not switch: {reason}", done[0].source, data=about(rank))
         if done[0].mono < halt.noticed.mono or (halt.exit is not None and done[0].mono > halt.exit.mono):
-            collector.fail(expected, f"rank {rank} switched while it trained", done[0].source, halt.enter.source)
+            collector.fail(
+                expected, f"rank {rank} switched while it trained", done[0].source, halt.enter.source, data=about(rank)
+            )
         joined = case.window.of(case.history.select("network.joined", attempt=TRAIN, rank=rank))
         if not any(event.data.get("network") == "backup" for event in joined):
-            collector.unknown(expected, f"rank {rank} has not recorded over which network it goes on", done[0].source)
+            collector.unknown(
+                expected,
+                f"rank {rank} has not recorded over which network it goes on",
+                done[0].source,
+                data=about(rank),
+            )
     collector.settle(expected, f"{len(first)} ranks did", case.line)
 
 
@@ -144,7 +193,14 @@ def _judge_broken_off(case: Case, first: dict[int, Halt]) -> None:
         ]
         if later:
             observation = f"rank {rank} began step {later[0].data.get('step')}"
-            case.collector.fail(expected, observation, case.line, later[0].source, halt.enter.source)
+            case.collector.fail(
+                expected,
+                observation,
+                case.line,
+                later[0].source,
+                halt.enter.source,
+                data=about(rank, step=later[0].data.get("step")),
+            )
     case.collector.settle(expected, f"{len(first)} ranks stayed where they were", case.line)
 
 
@@ -161,9 +217,21 @@ def _judge_log(case: Case) -> None:
     planned_count = sum(recovery.mechanism == "TSP" for recovery in case.plan.response.recoveries)
     expected = f"the SDK pauses {planned_count} times"
     if len(sources) > planned_count:
-        case.collector.fail(expected, f"{len(sources)} pauses in its log", case.line, *sources[:5])
+        case.collector.fail(
+            expected,
+            f"{len(sources)} pauses in its log",
+            case.line,
+            *sources[:5],
+            data=about(expected=planned_count, seen=len(sources)),
+        )
     elif len(sources) < planned_count:
-        case.collector.unknown(expected, f"{len(sources)} pauses in its log", case.line, *sources)
+        case.collector.unknown(
+            expected,
+            f"{len(sources)} pauses in its log",
+            case.line,
+            *sources,
+            data=about(expected=planned_count, seen=len(sources)),
+        )
 
 
 RULE = Rule(handlers=HANDLERS, judge=judge, phase_ends=phase_ends, failures=frozenset({"ttp.pause_failed"}))

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from chaos.checks.judge import judge
+from chaos.checks.judge import Judgement, judge
 from chaos.checks.registry import Check, all_checks
 from tests.kit.good_run import GoodRun, good_run
-from tests.unit.checks.judging import Judge
+from tests.unit.checks.judging import Judge, without_data
 
 Checks = dict[str, Check | EntryPoint]
 
@@ -28,5 +28,11 @@ def checks() -> Checks:
 
 @pytest.fixture
 def judged(tmp_path: Path, checks: Checks) -> Judge:
-    """Write a run and judge it."""
-    return lambda run: judge(run.write(tmp_path / "run"), checks)
+    """Write a run and judge it. Whatever fails says as data what it is about."""
+
+    def write_and_judge(run: GoodRun) -> Judgement:
+        judgement = judge(run.write(tmp_path / "run"), checks)
+        assert without_data(judgement.findings) == []
+        return judgement
+
+    return write_and_judge

@@ -83,7 +83,7 @@ def test_a_fail_shows_expectation_line_and_evidence_but_no_traceback(project: Pr
             "*expected  the checkpoint holds step 5",
             "*seen      it holds step 4",
             "*where     scenarios/kill-rank.yaml:7, job/checkpoints/ttp_rank_0-1_5.ckpt",
-            "kill-rank: fail",
+            "kill-rank: fail: checkpoint",
             "see /r/run-1",
             "FAILED scenarios/kill-rank.yaml::kill-rank*",
         ]
@@ -393,7 +393,7 @@ def test_a_description_begins_with_what_broke_first() -> None:
         "  seen      d",
         "  where     scenarios/s.yaml:7",
         "1 statement follows from this (chaos analyze /r --all)",
-        "kill-rank: fail: resume: d (expected: c); then checkpoint",
+        "kill-rank: fail: resume; then checkpoint",
         "see /r",
     ]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.evidence.finding import Mismatch
+from chaos.evidence.statement_data import LOSS, NO_DATA, STATE, StatementData, about
 from chaos.report.analyze import analyze
 from chaos.report.causes import causes_of, decimal, kind_of, statements_of
 from chaos.report.headline import headline_of, part_of
@@ -21,9 +21,14 @@ MOMENTS = ("adam_m.layer1.bias", "adam_v.layer1.bias")
 
 
 def failed(
-    name: str, seen: str, order: int | None, expected: str = "it holds", where: Sequence[str] = ()
+    name: str,
+    seen: str,
+    order: int | None,
+    expected: str = "it holds",
+    where: Sequence[str] = (),
+    data: StatementData = NO_DATA,
 ) -> CheckResult:
-    return CheckResult(name, "fail", expected, seen, tuple(where), order=order)
+    return CheckResult(name, "fail", expected, seen, tuple(where), order=order, data=data)
 
 
 def result_of(*checks: CheckResult, **more: object) -> Result:
@@ -32,20 +37,19 @@ def result_of(*checks: CheckResult, **more: object) -> Result:
     return replace(result, **more)  # type: ignore[arg-type]
 
 
-def headline(checks: Iterable[tuple[CheckResult, Mismatch | None]], **more: object) -> Headline:
-    pairs = tuple(checks)
-    made = headline_of(result_of(*(check for check, _ in pairs), **more), [mismatch for _, mismatch in pairs])
+def headline(checks: Iterable[CheckResult], **more: object) -> Headline:
+    made = headline_of(result_of(*checks, **more))
     assert made is not None
     return made
 
 
-def restored(rank: int, order: int, step: int = 12) -> list[tuple[CheckResult, Mismatch | None]]:
+def restored(rank: int, order: int, step: int = 12) -> list[CheckResult]:
     """State that a rank did not get back, and its losses that differ from then on."""
     seen = f"2 of 19 parameters of rank {rank} are not the file's: {', '.join(MOMENTS)}"
     losses = f"first at rank {rank}, step {step}: loss 2.5 (0x1.4p+1), baseline 2.0 (0x1.0p+1)"
     return [
-        (failed("resume", seen, order), Mismatch("state", MOMENTS, 19)),
-        (failed("loss", losses, order + 10), Mismatch("loss", step=step)),
+        failed("resume", seen, order, data=about(rank, parameters=MOMENTS, compared=19, quantity=STATE)),
+        failed("loss", losses, order + 10, data=about(rank, step=step, quantity=LOSS, expected=2.0, seen=2.5)),
     ]
 
 
@@ -69,17 +73,17 @@ def test_the_id_is_the_same_for_other_ranks_numbers_and_paths() -> None:
     one, other = headline(restored(1, 0)), headline([*restored(2, 0, 5), *restored(3, 1, 5), *restored(0, 2, 5)])
     assert one.text != other.text and one.id == other.id and one.id.startswith("resume-")
     texts = ["rank 1 read /a/b.ckpt of step 4 (0x1.8p+1)", "rank 30 read job/c.ckpt of step 1,024 (0x1.0p-3)"]
-    assert len({headline([(failed("resume", text, 0), None)]).id for text in texts}) == 1
+    assert len({headline([failed("resume", text, 0)]).id for text in texts}) == 1
 
 
 def test_another_kind_of_failure_has_another_id() -> None:
-    random = Mismatch("state", ("random_state",), 19)
+    random = about(1, parameters=("random_state",), compared=19, quantity=STATE)
     seen = "1 of 19 parameters of rank 1 are not the file's: random_state"
     ids = {
         headline(restored(1, 0)).id,
-        headline([(failed("resume", seen, 0), random)]).id,
-        headline([(failed("resume", "rank 1 stopped after step 3", 0), None)]).id,
-        headline([(failed("run", "rank 1 stopped after step 3", 0), None)]).id,
+        headline([failed("resume", seen, 0, data=random)]).id,
+        headline([failed("resume", "rank 1 stopped after step 3", 0)]).id,
+        headline([failed("run", "rank 1 stopped after step 3", 0)]).id,
     }
     assert len(ids) == 4
 
@@ -98,14 +102,14 @@ def test_a_pass_has_no_headline(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_run_has_its_fate_as_headline() -> None:
-    checks = [(replace(failed("run", "no end", 0), verdict="unknown"), None)]
+    checks = [replace(failed("run", "no end", 0), verdict="unknown")]
     texts = ["interrupted; job ended; nothing left", "interrupted; no job was started; nothing left"]
     one, other = (headline(checks, verdict="unknown", reason=text) for text in texts)
     assert (one.text, one.id) == (texts[0], other.id)
 
 
 def test_a_time_over_its_budget_is_told_with_both() -> None:
-    made = headline([(failed("recovery", "40.017 s", 0, "first step ≤ 15 s"), None)])
+    made = headline([failed("recovery", "40.017 s", 0, "first step ≤ 15 s")])
     assert made.text == "recovery: first step took 40.017 s, at most 15 s are allowed"
 
 

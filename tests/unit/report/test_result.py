@@ -60,7 +60,7 @@ def test_result_has_the_documented_keys_in_order(run: GoodRun, tmp_path: Path) -
     assert data["baseline"] == {"wanted": "auto", "run": "b1"}
     assert data["versions"] == {"chaos": "0.1.0"}
     assert data["simulated"] == [{"part": "all-reduce", "layer": "communicator"}]
-    assert set(data["checks"][0]) == {"name", "verdict", "expected", "seen", "where", "by_log", "order"}
+    assert set(data["checks"][0]) == {"name", "verdict", "expected", "seen", "data", "where", "by_log", "order"}
 
 
 def test_phases_are_seconds_and_add_up_to_the_total(run: GoodRun, tmp_path: Path) -> None:

@@ -126,6 +126,23 @@ def test_no_recorded_run_that_does_not_pass_takes_more_than_ten_lines(path: Path
     lines = out.getvalue().splitlines()
     assert result.verdict == "pass" or len(lines) <= MOST_LINES
     assert f": {result.verdict}" in lines[-2] and lines[-1] == f"see {tmp_path}"
+    if result.headline is not None:
+        said = result.headline.text.removeprefix(f"{result.headline.check}: ")
+        assert lines[0] == result.headline.text and not any(said in line for line in lines[1:])
+
+
+def test_the_verdicts_line_says_what_broke_and_on_what_and_leaves_the_words_to_the_headline(
+    run: GoodRun, tmp_path: Path
+) -> None:
+    run.saved[0].flip = 200
+    verdict = short(run, tmp_path)[-2]
+    assert verdict == f"kill-rank: fail: checkpoint: rank 0, {run.saved[0].path}"
+
+
+def test_an_interrupted_run_has_its_fate_in_the_headline_alone(run: GoodRun, tmp_path: Path) -> None:
+    run.only("run.end")["interrupted"] = True
+    lines = short(run, tmp_path)
+    assert lines[0].startswith("interrupted; ") and lines[-2] == "kill-rank: unknown: interrupted"
 
 
 def test_a_pass_is_short_and_has_the_phases_with_budgets(run: GoodRun, tmp_path: Path) -> None:
