@@ -26,6 +26,7 @@ COMMANDS = {
     "schema": "Print the JSON Schema of a scenario.",
     "analyze": "Judge a run again from its files.",
     "report": "Make the page of a run, or of a directory of runs.",
+    "serve": "Show runs, also those in progress, in a browser.",
     "soak": "Run scenarios many times and add up the verdicts.",
     "selftest": "Put defects into recoveries; the checks must catch them.",
     "compare": "Compare two runs phase by phase.",

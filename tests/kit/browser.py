@@ -38,9 +38,9 @@ def open_browser() -> Iterator[Any]:
 
 
 class Visit:
-    """A page that was opened from disk, with what it asked for and what it complained about."""
+    """A page that was opened from disk or by its URL, with what it asked for and what it complained about."""
 
-    def __init__(self, browser: Any, file: Path, width: int = 1280, scheme: str = "light") -> None:
+    def __init__(self, browser: Any, place: Path | str, width: int = 1280, scheme: str = "light") -> None:
         self.requests: list[str] = []
         self.complaints: list[str] = []
         context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
@@ -49,7 +49,7 @@ class Visit:
         self.page.on("request", lambda request: self.requests.append(request.url))
         self.page.on("console", lambda message: self.complaints.append(message.text))
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.goto(file.as_uri())
+        self.page.goto(place if isinstance(place, str) else place.as_uri())
         self.page.wait_for_selector("html[data-ready]")
 
     def close(self) -> None:

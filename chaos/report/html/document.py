@@ -37,13 +37,15 @@ _ESCAPES = {sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 class Document:
     """A kind of page with its own ``template``, ``styles`` and ``scripts``; the last script starts the page.
 
-    They lie below ``templates`` and ``assets`` of the directory ``here``.
+    ``allowed`` are rules of the content policy beside those of every page. The files lie below ``templates`` and
+    ``assets`` of the directory ``here``.
     """
 
     here: Path
     template: str
     styles: tuple[str, ...]
     scripts: tuple[str, ...]
+    allowed: tuple[str, ...] = ()
 
     def render(self, drawn: dict[str, Any], **texts: Any) -> str:
         """Return a page as HTML. The scripts draw ``drawn``, the template sets ``texts``.
@@ -55,7 +57,7 @@ class Document:
             symbols=SYMBOLS,
             script=self._script,
             style=self._style,
-            policy=self._policy,
+            policy=self.policy,
             drawn=_json(drawn),
         )
 
@@ -78,11 +80,11 @@ class Document:
         return Markup(f"{_assets(HERE, STYLES)}\n{_assets(self.here, self.styles)}")
 
     @cached_property
-    def _policy(self) -> str:
+    def policy(self) -> str:
         """Return the content policy: nothing but the one script and the one style sheet of the page."""
         script, style = _digest(self._script), _digest(self._style)
         rules = ("default-src 'none'", f"script-src '{script}'", f"style-src '{style}'", "img-src data:")
-        return "; ".join((*rules, "base-uri 'none'", "form-action 'none'"))
+        return "; ".join((*rules, *self.allowed, "base-uri 'none'", "form-action 'none'"))
 
 
 def _assets(directory: Path, names: tuple[str, ...]) -> str:

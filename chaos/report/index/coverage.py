@@ -46,11 +46,13 @@ class Coverage:
 
 
 def coverage(results: Iterable[Result], kinds: Iterable[str]) -> Coverage:
-    """Return what the runs have tried, of all ``kinds`` of faults that are registered.
+    """Return what the runs have tried, of all ``kinds`` of faults that are registered."""
+    return coverage_of(map(tried_in, results), kinds)
 
-    A fault counts where it landed: a run in which it never did shows nothing about it.
-    """
-    tried = Counter(entry for result in results for entry in set(_tried(result)))
+
+def coverage_of(runs: Iterable[frozenset[Tried]], kinds: Iterable[str]) -> Coverage:
+    """Return the coverage of runs, from what each has tried."""
+    tried = Counter(entry for run in runs for entry in run)
     known = sorted({*kinds, *(entry.kind for entry in tried)})
     landed = {entry.kind for entry in tried}
     return Coverage(
@@ -61,6 +63,11 @@ def coverage(results: Iterable[Result], kinds: Iterable[str]) -> Coverage:
         _counted(tried, "role"),
         tuple(kind for kind in known if kind not in landed),
     )
+
+
+def tried_in(result: Result) -> frozenset[Tried]:
+    """Return what a run has tried. A fault counts where it landed: where it did not, the run shows nothing about it."""
+    return frozenset(_tried(result))
 
 
 def _counted(tried: Counter[Tried], name: str) -> dict[tuple[str, str], int]:

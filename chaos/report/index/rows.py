@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,8 +18,8 @@ _ORDER = {"fail": 0, "unknown": 1, "finding": 2, "pass": 3}
 class Row:
     """A run. ``word`` is its verdict, or ``finding`` where it failed as a known finding of the vendor says.
 
-    ``page`` is the path of its report.html below the directory of the index, None where there is none. ``seconds`` is
-    the duration of the run, ``recovery`` that of its recovery.
+    ``page`` is the path of its page below that of the index, None where there is none. ``seconds`` is the duration of
+    the run, ``recovery`` that of its recovery.
     """
 
     run: str
@@ -61,13 +61,23 @@ def read_results(directory: Path) -> tuple[list[tuple[Path, Result]], list[Unrea
 
 def rows(directory: Path, results: list[tuple[Path, Result]]) -> list[Row]:
     """Return a row for each run: failures first, then by scenario and time."""
-    return sorted((_row(directory, path, result) for path, result in results), key=_place)
+    return in_order(row_of(path.name, result, _page(directory, path)) for path, result in results)
 
 
-def _row(directory: Path, path: Path, result: Result) -> Row:
+def in_order(made: Iterable[Row]) -> list[Row]:
+    """Return rows in the order of the page: failures first, then by scenario and time."""
+    return sorted(made, key=_place)
+
+
+def _page(directory: Path, path: Path) -> str | None:
     page = path / PAGE
+    return page.relative_to(directory).as_posix() if page.is_file() and not page.is_symlink() else None
+
+
+def row_of(run: str, result: Result, page: str | None) -> Row:
+    """Return the row of a run whose page is at ``page``."""
     return Row(
-        path.name,
+        run,
         result.scenario,
         result.cell,
         result.verdict,
@@ -77,7 +87,7 @@ def _row(directory: Path, path: Path, result: Result) -> Row:
         result.made.seconds,
         result.recovery.mechanism or "",
         result.recovery.total,
-        page.relative_to(directory).as_posix() if page.is_file() and not page.is_symlink() else None,
+        page,
     )
 
 

@@ -23,9 +23,10 @@ DRAWN = ("timeline", "recoveries", "curves", "checkpoints", "excerpts")
 DOCUMENT = Document(HERE, "report.html.j2", STYLES, SCRIPTS)
 
 
-def render(data: dict[str, Any]) -> str:
+def render(data: dict[str, Any], links: tuple[tuple[str, str], ...] = ()) -> str:
     """Return the page of a run as HTML.
 
-    ``data`` has the keys of ``PageData``, all times in seconds since the start of the run.
+    ``data`` has the keys of ``PageData``, all times in seconds since the start of the run. ``links`` are the paths and
+    names of other pages, which a page on disk does not have.
     """
-    return DOCUMENT.render({key: data[key] for key in DRAWN}, **data)
+    return DOCUMENT.render({key: data[key] for key in DRAWN}, links=links, **data)

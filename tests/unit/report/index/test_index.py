@@ -69,6 +69,7 @@ def test_each_run_is_linked_to_its_page(add: Add, tmp_path: Path) -> None:
     page = parsed(write_index(tmp_path / "runs", []))
     assert set(page.links) == {f"kill-1/{PAGE}"}
     assert "2 runs" in page.text
+    assert "Faults by phase" in page.text and "Runs in runs" in page.text
 
 
 def test_failures_come_first(add: Add, tmp_path: Path) -> None:
