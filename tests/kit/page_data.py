@@ -128,6 +128,14 @@ def failing() -> Data:
         "logs/resume/worker_0.log:57",
     )
     cause |= {"order": 0, "line": 18}
+    cause["facts"] = [
+        ["ranks", "0"],
+        ["step", "5"],
+        ["file", "ckpt/rank_0/kill-5_1.ckpt"],
+        ["parameters", "moments.layer1.bias (1 of 19 differ)"],
+        ["state expected", "51f3c09a"],
+        ["state seen", "e07b2d11"],
+    ]
     cause["where"][0]["excerpt"], cause["where"][1]["excerpt"] = "e1", "e2"
     follow = [
         _statement(
@@ -219,6 +227,7 @@ def _statement(check: str, verdict: str, expected: str, seen: str, *places: str)
         "order": None,
         "line": None,
         "where": where,
+        "facts": [["ranks", "0"]],
     }
 
 

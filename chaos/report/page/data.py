@@ -9,7 +9,7 @@ from chaos.checks.judge import Judgement
 from chaos.report.page.checkpoint_map import checkpoint_map
 from chaos.report.page.curves import curves
 from chaos.report.page.excerpts import Excerpts, scenario_line, shown
-from chaos.report.page.facts import environment, plan_facts
+from chaos.report.page.facts import environment, plan_facts, statement_facts
 from chaos.report.page.model import Headline, PageData, Phase, Place, Statement, Text, Waterfall
 from chaos.report.page.moments import Clock
 from chaos.report.page.timeline import timeline
@@ -60,7 +60,14 @@ def _headline(result: Result) -> Headline:
 def _statement(check: CheckResult, excerpts: Excerpts) -> Statement:
     places = tuple(Place(place, excerpts.key(place)) for place in check.where)
     return Statement(
-        check.name, check.verdict, check.expected, check.seen, check.order, scenario_line(check.where), places
+        check.name,
+        check.verdict,
+        check.expected,
+        check.seen,
+        check.order,
+        scenario_line(check.where),
+        places,
+        tuple(statement_facts(check.data)),
     )
 
 

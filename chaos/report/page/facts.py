@@ -5,11 +5,35 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 
-from chaos.evidence.facts import ranks_text
+from chaos.base.rank_sets import rank_set
+from chaos.evidence.facts import ranks_text, text_list
+from chaos.evidence.statement_data import StatementData
+from chaos.evidence.text import readable
 from chaos.plan.model import Plan
 from chaos.report.page.model import Environment, PlanFacts
 from chaos.report.page.timeline import planned_text
 from chaos.report.result import Result
+
+_MOST_NAMES = 8
+
+
+def statement_facts(data: StatementData) -> Iterator[tuple[str, str]]:
+    """Yield what a statement is about and its values, by name, as far as they are known."""
+    if data.ranks:
+        yield "ranks", rank_set(data.ranks).removeprefix("ranks ").removeprefix("rank ")
+    if data.nodes:
+        yield "nodes", ", ".join(map(str, data.nodes))
+    for name, known in (("step", data.step), ("phase", data.phase), ("fault", data.fault), ("file", data.file)):
+        if known is not None:
+            yield name, readable(str(known))
+    if data.parameters:
+        of = "" if data.compared is None else f" ({len(data.parameters)} of {data.compared} differ)"
+        yield "parameters", readable(text_list(data.parameters, _MOST_NAMES)) + of
+    unit = "" if data.unit is None else f" {data.unit}"
+    first = f" of {data.parameters[0]}" if len(data.parameters) > 1 else ""
+    for name, value in (("expected", data.expected), ("seen", data.seen)):
+        if value is not None:
+            yield f"{data.quantity or 'value'} {name}", readable(f"{value}{unit}{first}")
 
 
 def plan_facts(plan: Plan) -> PlanFacts:

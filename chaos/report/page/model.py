@@ -34,7 +34,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement of a check. ``line`` is the line of the scenario that it follows from."""
+    """One statement of a check. ``line`` is the line of the scenario that it follows from.
+
+    ``facts`` are its data by name: ranks, step, file, parameters, and the values that were expected and seen.
+    """
 
     check: str
     verdict: Verdict
@@ -43,6 +46,7 @@ class Statement:
     order: int | None
     line: int | None
     where: tuple[Place, ...]
+    facts: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
-from tests.kit.good_run import GoodRun
+from tests.kit.good_run import GoodRun, digests_of
 from tests.kit.page_data import passing
 from tests.unit.report.page.conftest import PageOf
 
@@ -27,3 +27,17 @@ def test_a_sample_has_the_keys_of_a_page(run: GoodRun, page: PageOf) -> None:
     real, sample = set(keys(asdict(page(run)))), set(keys(passing()))
     assert sample - real == set()
     assert {path for path in real - sample if not path.startswith(".excerpts")} == set()
+
+
+def test_the_page_of_a_changed_checkpoint_names_file_parameter_and_both_digests(run: GoodRun, page: PageOf) -> None:
+    saved = run.saved[0]
+    name = next(name for name in saved.state if name.endswith("weight"))
+    before = digests_of(saved.state)[name]
+    saved.state = {**saved.state, name: saved.state[name] + 1}
+    facts = [dict(statement.facts) for statement in page(run).statements if statement.verdict == "fail"]
+    assert {
+        "file": saved.path,
+        "parameters": f"{name} (1 of {len(saved.state)} differ)",
+        "saved state expected": before,
+        "saved state seen": digests_of(saved.state)[name],
+    }.items() <= facts[0].items()

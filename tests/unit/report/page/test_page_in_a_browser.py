@@ -104,6 +104,15 @@ def test_a_failing_page_leads_to_the_file_and_the_value_in_two_clicks(visit: Ope
     expect(marked).to_have_attribute("data-n", "8")
 
 
+def test_a_failing_page_shows_file_parameter_and_values_of_its_cause_without_a_click(visit: Open) -> None:
+    facts = visit("failing").page.locator(".statement[open] dd.fact")
+    expect(facts.nth(2)).to_have_text("ckpt/rank_0/kill-5_1.ckpt")
+    expect(facts.nth(2)).to_be_visible()
+    expect(facts.nth(3)).to_contain_text("moments.layer1.bias")
+    expect(facts.nth(4)).to_have_text("51f3c09a")
+    expect(facts.nth(5)).to_have_text("e07b2d11")
+
+
 def test_a_link_to_the_scenario_opens_its_line(visit: Open) -> None:
     page = visit("failing").page
     expect(page.locator("#line-18")).not_to_be_visible()
