@@ -31,6 +31,7 @@ class Recoveries:
         self._ends: tuple[int, list[tuple[str, Timestamp | str]]] = (0, [])
         self._begin: int | None = None
         self._due = 0
+        self._looked_last = False
 
     def state(self, history: History, now: int, *, over: bool = False) -> RecoveryState | None:
         """Return the latest recovery at ``now`` of the monotonic clock; None before its fault is made.
@@ -43,9 +44,12 @@ class Recoveries:
         number, recovery, begin = current
         if begin != self._begin:
             self._begin, self._due, self._ends = begin, 0, (0, [])
-        if now >= self._due and not self._complete():
+        # The clock of a run that has ended stands still, and would never reach the next look.
+        last = over and not self._looked_last
+        if (now >= self._due or last) and not self._complete():
             began = time.monotonic_ns()
             self._ends = (number, self._look(recovery, begin, history))
+            self._looked_last = over
             self._due = now + max(_BETWEEN_LOOKS_NS, _REST * (time.monotonic_ns() - began))
         return self._assembled(recovery, begin, now, over=over)
 

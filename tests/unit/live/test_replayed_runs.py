@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chaos.live import as_json, follow
+from chaos.live import as_json, follow, recovery
 from chaos.live.state import STATES
 from tests.kit.replayed_run import begun, recorded, replayed
 from tests.kit.spread import daily
@@ -57,6 +57,18 @@ def test_the_phases_of_the_recovery_are_those_of_the_result(run: Path) -> None:
     shown = {phase.name: phase.seconds for phase in state.recovery.phases}
     assert shown == pytest.approx(measured, abs=1e-3)
     assert state.recovery.elapsed == pytest.approx(result["recovery"]["total"], abs=1e-3)
+
+
+@pytest.mark.parametrize("name", ["plain-kill-rank"])
+def test_a_run_that_has_ended_is_looked_at_once_more_however_seldom_that_is(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recovery, "_BETWEEN_LOOKS_NS", 3600 * 10**9)
+    place = begun(run, tmp_path / "again")
+    follower = follow(place)
+    for wall in replayed(run, place, parts=6):
+        follower.state(wall)
+    assert as_json(follower.state(wall))["recovery"] == as_json(follow(run).state(wall))["recovery"]
 
 
 def _blames_an_end(result: dict[str, Any]) -> bool:
