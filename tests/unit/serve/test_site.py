@@ -120,7 +120,7 @@ def test_a_directory_that_is_no_run_is_none(get: Get, reports: Path) -> None:
     (reports / "linked").mkdir()
     (reports / "linked" / "plan.json").symlink_to(reports / RUN / "plan.json")
     for name in ("without", "linked"):
-        assert get(f"run/{name}/").status is HTTPStatus.NOT_FOUND
+        assert get(f"run/{name}/").body == b"Not Found\n"
         assert name not in text(get(""))
 
 
