@@ -48,7 +48,7 @@ def command(name: str, checkpoints: Path | None, record: Path | None, as_json: b
     """
     from chaos.attach.watching import Watch
     from chaos.base.clock import SYSTEM_CLOCK
-    from chaos.cli.watch_view import open_view
+    from chaos.cli.watch.view import open_view
     from chaos.evidence.text import readable
     from chaos.jobs.kind import JobError
     from chaos.observe.logs.registered import registered_readers
@@ -92,7 +92,7 @@ def _recorded(directory: Path | None) -> Iterator[HistoryWriter | None]:
 
 
 def _record(history: HistoryWriter | None, event: JobEvent) -> None:
-    from chaos.cli.watch_view import finite
+    from chaos.cli.watch.view import finite
 
     if history is not None:
         about = {"seen_wall": event.wall_ns, "before": event.before}

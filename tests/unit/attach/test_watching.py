@@ -18,7 +18,7 @@ from chaos.attach.watched_checkpoints import WatchedCheckpoints
 from chaos.attach.watching import GRACE_SECONDS, Watch
 from chaos.base.clock import Clock
 from chaos.base.wait import wait_for
-from chaos.cli.watch_view import headline
+from chaos.cli.watch.view import headline
 from chaos.jobs.kind import JobError
 from chaos.machine.linux.containers import Container
 from chaos.machine.linux.pidfd import PidfdUnsupported

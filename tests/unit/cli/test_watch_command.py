@@ -20,7 +20,7 @@ from rich.console import Console
 from chaos.attach.event import JobEvent
 from chaos.attach.watching import RankView
 from chaos.base.wait import wait_for
-from chaos.cli.watch_view import PlainView, TableView, headline
+from chaos.cli.watch.view import PlainView, TableView, headline
 from chaos.history.reader import read_history
 from tests.kit.running_jobs import OwnJob, own_job
 from tests.unit.cli.kit import Ended

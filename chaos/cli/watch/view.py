@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from chaos.base.rank_sets import by_word, named, spans
-from chaos.cli.watch_errors import FirstErrors
+from chaos.cli.watch.errors import FirstErrors
 from chaos.evidence.text import readable
 
 if TYPE_CHECKING:

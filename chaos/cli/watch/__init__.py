@@ -1,0 +1,1 @@
+"""What `chaos watch` shows."""
