@@ -36,7 +36,7 @@ COMMANDS = {
     "export": "Print runs for dashboards and annotations.",
     "logs": "Parse any log into events; list the lines no reader recognises.",
     "inject": "Make one fault in a job that runs already.",
-    "watch": "Follow a job that runs already.",
+    "watch": "Follow a job that runs already, or a run.",
     "kubernetes": "Check manifests of a job; print those of a scenario, and the rights needed.",
     "image": "Make the image that nodes are made of on the platform docker.",
     "heal": "Undo what an interrupted run has left behind.",

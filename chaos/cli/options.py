@@ -26,13 +26,9 @@ reports_option = click.option(
     help="Directory that holds one directory for each run.",
 )
 
-job_option = click.option(
-    "--job",
-    "name",
-    metavar="DIR|PID",
-    required=True,
-    help="The directory that the job logs in (msrun's --log_dir) or works in, or the PID of one of its processes.",
-)
+JOB_HELP = "The directory that the job logs in (msrun's --log_dir) or works in, or the PID of one of its processes."
+
+job_option = click.option("--job", "name", metavar="DIR|PID", required=True, help=JOB_HELP)
 
 cell_option = click.option(
     "--cell", "cells", multiple=True, metavar="NAME", help="Only this matrix cell; repeat it for more."

@@ -52,9 +52,9 @@ class Course:
         """Return a time in seconds of the epoch on the monotonic clock."""
         return 0 if self.last is None else self.last.mono + round(epoch * 1e9) - self.last.wall
 
-    def stage(self, verdict: str | None, alive: bool | None) -> str:
-        """Return the stage of the run."""
-        if self.end is not None and verdict is not None:
+    def stage(self, verdict: str | None, alive: bool | None, *, judged: bool = True) -> str:
+        """Return the stage of the run. ``judged``: it gets a verdict, which a fault-free run does not."""
+        if self.end is not None and (verdict is not None or (alive is False and not judged)):
             return "ended"
         return "broken off" if alive is False else self._stage
 

@@ -58,7 +58,7 @@ class Follower:
             self._read(self._job)
         course, wall = self._course, time.time_ns() if now is None else now
         seconds, verdict = wall / 1e9, self._described.verdict
-        stage = course.stage(verdict, self._is_alive())
+        stage = course.stage(verdict, self._is_alive(), judged=not run.get("baseline"))
         until = course.epoch(course.end.mono) if course.end is not None else seconds
         started = None if course.start is None else course.epoch(course.start.mono)
         call = run.get("call")

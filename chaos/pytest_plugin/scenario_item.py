@@ -16,6 +16,7 @@ from chaos.pytest_plugin.outcomes import FailedElsewhere, NoVerdict, ScenarioFai
 from chaos.pytest_plugin.output import read_output
 from chaos.pytest_plugin.process import run_to_end
 from chaos.pytest_plugin.properties import properties
+from chaos.pytest_plugin.status_line import status_line
 
 if TYPE_CHECKING:
     from chaos.scenario.load import Cell
@@ -47,7 +48,8 @@ class ScenarioItem(pytest.Item):
             return
         if missing := needs.unmet_needs(self.cell.scenario, reports_of(self.config)):
             pytest.skip("this machine lacks " + ", ".join(missing))
-        status, output, errors = run_to_end(self.command(), self.config.rootpath)
+        with status_line(self.config, reports_of(self.config)):
+            status, output, errors = run_to_end(self.command(), self.config.rootpath)
         if errors:
             self.add_report_section("setup", "stderr", errors)
         self.results, self.comparisons = read_output(self.name, len(self.cells), status, output, errors)

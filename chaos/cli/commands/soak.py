@@ -22,6 +22,7 @@ from chaos.cli.options import cell_option, echo_json, json_option, reports_optio
 from chaos.cli.paths import make_reports
 from chaos.cli.random_soak import DrawnScenario, draw_scenarios, print_summary, summarise
 from chaos.cli.scenarios import load, pick_cells, refuse_impossible
+from chaos.cli.soak_view import SoakView, open_soak_view
 from chaos.cli.with_parent import command_of
 from chaos.heal.heal import heal_all
 from chaos.run.prepare.known_failure import failing_checks, sdk_of
@@ -250,15 +251,15 @@ class _Soak:
         self._put_back()
         left = list(still_to_run(list(self._cells), self.runs(), self._times))
         click.echo(f"{len(left)} runs to make, {len(self.runs())} are recorded", err=True)
-        with ThreadPoolExecutor(self._jobs) as pool:
+        with open_soak_view(self._reports, len(left), self._jobs) as view, ThreadPoolExecutor(self._jobs) as pool:
             waiting: set[Future[SoakRun | None]] = set()
             try:
                 for name in left:
                     if len(waiting) == self._jobs:
-                        waiting = self._take(waiting)
+                        waiting = self._take(waiting, view)
                     waiting.add(pool.submit(self._run_in_process, name))
                 while waiting:
-                    waiting = self._take(waiting)
+                    waiting = self._take(waiting, view)
             except KeyboardInterrupt:
                 self._started.stop()
                 return True
@@ -280,22 +281,23 @@ class _Soak:
         loaded, cells = self._cells[name]
         return keys_of_cells(loaded, cells, self._settings, _PACKAGE, self._sdk)
 
-    def _take(self, waiting: set[Future[SoakRun | None]]) -> set[Future[SoakRun | None]]:
+    def _take(self, waiting: set[Future[SoakRun | None]], view: SoakView) -> set[Future[SoakRun | None]]:
         done, rest = wait(waiting, return_when=FIRST_COMPLETED)
         for future in done:
             if (run := future.result()) is not None:
                 self._record.append(run)
-                self._mark(run)
+                self._mark(run, view)
+                view.take(run.verdict, run.seconds)
                 name = f"{run.scenario}[{run.cell}]" if run.cell else run.scenario
-                click.echo(f"{run.verdict or 'harness failed':<14}  {run.seconds:7.1f} s  {name}", err=True)
+                view.say(f"{run.verdict or 'harness failed':<14}  {run.seconds:7.1f} s  {name}")
         return rest
 
-    def _mark(self, run: SoakRun) -> None:
+    def _mark(self, run: SoakRun, view: SoakView) -> None:
         """Say in the store of runs that this is a run of a soak: its times are those of a busy machine."""
         from chaos.trends.runs import mark_soak_runs
 
         for sentence in mark_soak_runs(self._reports, (run.run or "").split()):
-            click.echo(f"chaos: {sentence}", err=True)
+            view.say(f"chaos: {sentence}")
 
     def _run_in_process(self, name: tuple[str, str]) -> SoakRun | None:
         """Run a cell, or two that are compared, in a process of its own; return None where it was interrupted."""

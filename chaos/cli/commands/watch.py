@@ -12,7 +12,8 @@ import click
 
 from chaos.cli import codes
 from chaos.cli.debug import debug_option
-from chaos.cli.options import job_option
+from chaos.cli.options import JOB_HELP, reports_option
+from chaos.cli.paths import find_run
 
 if TYPE_CHECKING:
     from chaos.attach.event import JobEvent
@@ -21,31 +22,53 @@ if TYPE_CHECKING:
 _LOOK_SECONDS = 1.0
 
 
-@click.command("watch", short_help="Follow a job that runs already.")
-@job_option
+@click.command("watch", short_help="Follow a job that runs already, or a run.")
+@click.argument("run", required=False, metavar="[RUN]")
+@click.option("--job", "name", metavar="DIR|PID", help=JOB_HELP)
+@reports_option
 @click.option("--checkpoints", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Where it saves.")
 @click.option("--record", metavar="DIR", type=click.Path(path_type=Path), help="Record what is seen in DIR/history.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object for each thing that happens.")
 @debug_option
-def command(name: str, checkpoints: Path | None, record: Path | None, as_json: bool) -> int:
-    """Follow a job that runs already on this host, until it has ended or until Ctrl-C.
+def command(
+    run: str | None, name: str | None, reports: Path, checkpoints: Path | None, record: Path | None, as_json: bool
+) -> int:
+    """Follow a job that runs already on this host, or a run of chaos, until it has ended or until Ctrl-C.
 
-    It has ended when no rank of it is left, its launcher has gone and 30 s have passed: all ranks may be started again.
+    RUN is a run that another terminal, a soak or CI makes: a directory, or a name in the reports directory. It is shown
+    as `chaos run` shows it.
 
-    Shown are its ranks and their states, the steps and losses of their logs, deaths and new processes of a rank, what
-    MindSpore, MindIO TFT and msrun log of a recovery, and checkpoints that appear. The job is left as it is; nothing is
-    written but what --record asks for. On a terminal it is a table, elsewhere lines.
+    A job has ended when no rank of it is left, its launcher has gone and 30 s have passed: all ranks may be started
+    again.
+
+    For a job it shows the ranks and their states, the steps and losses of their logs, deaths and new processes of a
+    rank, what MindSpore, MindIO TFT and msrun log of a recovery, and checkpoints that appear. The job is left as it is;
+    nothing is written but what --record asks for. On a terminal it is a table, elsewhere lines.
 
     \b
     Examples:
+      chaos watch latest
       chaos watch --job output/msrun_log
       chaos watch --job 4711 --json
       chaos watch --job output/msrun_log --record seen/
 
     \b
-    Exit codes: 0 the job has ended, 64 no such job, 130 Ctrl-C. Whether it ended
-    well is not judged.
+    Exit codes: 0 it has ended, 64 no such job or run, 130 Ctrl-C. Whether it
+    ended well is not judged.
     """
+    if (run is None) == (name is None):
+        raise click.UsageError("name a run, or a job with --job")
+    if run is not None:
+        if checkpoints is not None or record is not None:
+            raise click.UsageError("--checkpoints and --record are for a job: a run has its own record")
+        from chaos.cli.watch.run import watch_run
+
+        watch_run(find_run(run, reports), sys.stdout, as_json=as_json)
+        return codes.PASS
+    return _watch_job(name or "", checkpoints, record, as_json=as_json)
+
+
+def _watch_job(name: str, checkpoints: Path | None, record: Path | None, *, as_json: bool) -> int:
     from chaos.attach.watching import Watch
     from chaos.base.clock import SYSTEM_CLOCK
     from chaos.cli.watch.view import open_view

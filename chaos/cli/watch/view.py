@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
@@ -11,8 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 from chaos.base.rank_sets import by_word, named, spans
 from chaos.cli.watch.errors import FirstErrors
 from chaos.evidence.text import readable
+from chaos.machine.linux.children import ExitStatus
 
 if TYPE_CHECKING:
+    from rich.console import Group
     from rich.live import Live
     from rich.table import Table
 
@@ -53,7 +56,7 @@ def open_view(watch: Watch, stream: TextIO, *, as_json: bool) -> Iterator[View]:
         from rich.live import Live
 
         table = TableView(watch)
-        with Live(console=Console(file=stream), refresh_per_second=2, get_renderable=table.table) as live:
+        with Live(console=Console(file=stream), refresh_per_second=2, get_renderable=table.shown) as live:
             table.attach(live)
             yield table
 
@@ -185,6 +188,7 @@ class TableView:
 
     def __init__(self, watch: Watch) -> None:
         self._watch = watch
+        self._began = time.monotonic()
         self._live: Live | None = None
         self._errors = FirstErrors()
 
@@ -206,6 +210,19 @@ class TableView:
     def end_look(self) -> None:
         """Do nothing: the table refreshes by itself."""
 
+    def shown(self) -> Group:
+        """Return the ranks as a strip of letters, and the table."""
+        from rich.console import Group
+        from rich.text import Text
+
+        from chaos.live.terminal.panel import clock
+        from chaos.live.terminal.strip import legend, letters
+
+        states = [_state(view) for _, view in sorted(self._watch.ranks.items())]
+        counts = {state: states.count(state) for state in dict.fromkeys(states)}
+        seconds = Text(f"{clock(time.monotonic() - self._began)}  ", style="bold")
+        return Group(Text.assemble(seconds, letters(states)), legend(counts), self.table())
+
     def table(self) -> Table:
         """Return the table as it is now: a row for each rank, or for each state of very many ranks."""
         from rich.table import Table
@@ -225,6 +242,17 @@ class TableView:
         if len(rows) > _ROWS:
             table.add_row("…", f"{len(rows) - _ROWS} more rows")
         return table
+
+
+def _state(view: RankView) -> str:
+    """Return the state of an attached rank by the words of a run. There is no plan, so no failing end is planned."""
+    if view.state == "stopped":
+        return "stopped"
+    if view.state == "running":
+        return "training" if view.step else "starting"
+    if view.state == f"ended, {ExitStatus()}":
+        return "not recorded"
+    return "ended" if view.state == f"ended, {ExitStatus(code=0)}" else "ended unplanned"
 
 
 def _row(view: RankView) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ _LABEL = 8
 _FEWEST = 3
 """Lines that are shown however small the terminal is."""
 _MOST_FAULTS = 3
+_TO_SPACES = str.maketrans("\n\t", "  ")
 
 
 def lines(state: LiveState, height: int) -> list[Text]:
@@ -53,6 +54,20 @@ def _lines(state: LiveState) -> Iterator[tuple[int, Text]]:
         yield 7, _labelled("unread", Text(readable(problem), style="yellow"))
 
 
+def status(state: LiveState) -> Text:
+    """Return a run on one line: its clock and stage, its ranks, what goes on in it, and its name."""
+    text = Text.assemble("" if state.elapsed is None else f"{clock(state.elapsed)} ", f"{_stage(state)} ", strip(state))
+    if state.steps is not None:
+        text.append(f" step {state.step or 0} of {state.steps}")
+    if state.recovery is not None and state.recovery.phase is not None:
+        phase = state.recovery.phase
+        text.append(f" {phase.name} {_seconds(phase.seconds)}{_of(phase.budget)}", style="red" if phase.over else "")
+    if state.ends.unplanned:
+        text.append(f" {state.ends.unplanned} unplanned", style="bold red")
+    text.append(f" {readable(name_of(state))}", style="dim")
+    return _fit(text)
+
+
 def cores_line(holders: Sequence[CoreHolder], now: float, since: float, limit: float) -> list[Text]:
     """Return who holds the cores that a run waits for."""
     waited = f"for a core since {clock(now - since)}, {clock(limit)} at most"
@@ -83,12 +98,16 @@ def _title(state: LiveState) -> Text:
     elapsed = "" if state.elapsed is None else clock(state.elapsed)
     limit = "" if state.limit is None else f" of {clock(state.limit)}"
     parts.append(f"{elapsed}{limit}  ", style="bold")
-    stage = "fault-free run" if state.baseline_of and state.stage == "train" else state.stage
-    parts.append(stage if state.verdict is None else f"{stage}: {state.verdict}", style="bold")
+    parts.append(_stage(state), style="bold")
     if state.steps is not None:
         parts.append(f"  step {state.step or 0} of {state.steps}")
     parts.append(f"  {readable(name_of(state))}")
     return parts
+
+
+def _stage(state: LiveState) -> str:
+    stage = "fault-free run" if state.baseline_of and state.stage == "train" else state.stage
+    return stage if state.verdict is None else f"{stage}: {state.verdict}"
 
 
 def _labelled(label: str, text: Text) -> Text:
@@ -166,5 +185,7 @@ def _of(budget: float | None) -> str:
 
 
 def _fit(line: Text) -> Text:
+    """Make a line of it, whatever names and reasons hold."""
+    line.plain = line.plain.translate(_TO_SPACES)
     line.no_wrap, line.overflow = True, "ellipsis"
     return line

@@ -48,6 +48,13 @@ def strip(state: LiveState) -> Text:
     return Text().join(_with_gaps(state.ranks))
 
 
+def letters(states: Sequence[str]) -> Text:
+    """Return states as a strip; of many, blocks of neighbours, each by the state to be seen first."""
+    each = -(-len(states) // MOST_RANKS) or 1
+    blocks = [set(states[first : first + each]) for first in range(0, len(states), each)]
+    return Text().join(letter(next((state for state in _FIRST if state in block), "not recorded")) for block in blocks)
+
+
 def subject(state: LiveState) -> str:
     """Return what a letter of the strip stands for."""
     if len(state.ranks) <= MOST_RANKS:

@@ -154,6 +154,18 @@ def test_very_many_ranks_are_told_of_as_sets() -> None:
     ]
 
 
+def test_ranks_are_a_strip_of_letters_above_the_table() -> None:
+    process = cast("JobProcess", SimpleNamespace(pid=7, container=None))
+    states = ["running", "stopped", "ended, exit code 0", "ended, signal 9", "ended, unknown"]
+    ranks = {rank: RankView(process, state, step="1:6") for rank, state in enumerate(states)}
+    ranks[5] = RankView(process)
+    out = io.StringIO()
+    Console(file=out, width=100).print(TableView(cast("Watch", SimpleNamespace(ranks=ranks))).shown())
+    strip, legend, *_ = out.getvalue().splitlines()
+    assert strip.split() == ["0:00", "=TeX?s"]
+    assert "X ended unplanned 1" in legend
+
+
 def error(file: str, text: str, *, before: bool = False) -> JobEvent:
     fields = {"level": "ERROR", "text": text}
     return JobEvent("log", 0, 3, 7, {"kind": "mindspore.error", "step": None, "fields": fields, "file": file}, before)

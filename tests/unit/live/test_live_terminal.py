@@ -61,7 +61,7 @@ def test_of_a_small_terminal_the_most_important_lines_are_used(height: int) -> N
 
 def test_what_a_job_says_is_text(tmp_path: Path) -> None:
     """Neither markup nor a control sequence of a name, of a rank's record or of a command reaches the terminal."""
-    bad = "[bold red]\x1b[2J\x1b]0;title\x07\r\u202e[/nothing]"
+    bad = "[bold red]\n\t\x1b[2J\x1b]0;title\x07\r\u202e[/nothing]"
     place = begun(recorded("plain-kill-rank", tmp_path / "recorded"), tmp_path / "again")
     for _, _, name, line in recorded_lines(tmp_path / "recorded")[:120]:
         hostile = line.replace(b'"save_ckpt"', b'"[bold red]\\u001b[2J"').replace(b'"step.end"', b'"\\u001b[2J"')

@@ -1,0 +1,73 @@
+"""``chaos watch RUN`` shows a run that another process makes, until it is over."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from chaos.cli.watch.run import watch_run
+from tests.kit.replayed_run import begun, recorded, replayed
+from tests.unit.cli.kit import Ended
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    directory = recorded("plain-kill-rank", tmp_path / "recorded")
+    (directory / "result.json").write_text(json.dumps({"verdict": "pass"}))
+    return directory
+
+
+def watched(run: Path, place: Path, *, as_json: bool = False) -> list[str]:
+    """The lines about a run that goes on by a part at each look."""
+    stream, parts = io.StringIO(), replayed(run, begun(run, place), parts=12)
+
+    def go_on(seconds: float) -> None:
+        next(parts, None)
+
+    watch_run(place, stream, as_json=as_json, sleep=go_on)
+    return stream.getvalue().splitlines()
+
+
+def test_a_line_tells_each_change_until_the_run_is_over(run: Path, tmp_path: Path, still_alive: None) -> None:
+    shown = watched(run, tmp_path / "again")
+    assert "preparing" in shown[0]
+    assert any("train" in line and "4 training" in line for line in shown)
+    assert "ended: pass eeee step 12 of 12 plain-kill-rank: 4 ended" in shown[-1]
+    assert len(shown) == len(set(shown))
+
+
+def test_json_has_the_state_of_every_look(run: Path, tmp_path: Path, still_alive: None) -> None:
+    states = [json.loads(line) for line in watched(run, tmp_path / "again", as_json=True)]
+    assert [state["stage"] for state in states][-1] == "ended"
+    assert {"train", "resume"} <= {state["stage"] for state in states}
+
+
+@pytest.mark.parametrize("stage", ["ended", "broken off"])
+def test_a_terminal_keeps_the_last_state(run: Path, stage: str) -> None:
+    if stage == "broken off":
+        (run / "result.json").unlink()
+    terminal = Terminal()
+    watch_run(run, terminal)
+    assert stage in terminal.getvalue()
+
+
+@pytest.fixture
+def still_alive(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No harness makes the run here, and it is taken for alive."""
+    monkeypatch.setattr("chaos.live.follower.is_live", lambda path: True)
+
+
+@pytest.mark.parametrize(
+    "arguments", [(), ("latest", "--job", "1"), ("latest", "--record", "seen"), ("latest", "--checkpoints", ".")]
+)
+def test_either_a_run_or_a_job_is_watched(chaos: Callable[..., Ended], arguments: tuple[str, ...]) -> None:
+    assert chaos("watch", *arguments).code == 64
