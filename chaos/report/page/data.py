@@ -54,7 +54,8 @@ def _when(check: CheckResult) -> tuple[int, bool, int]:
 def _headline(result: Result) -> Headline:
     verdicts = [check.verdict for check in result.checks]
     passed, failed, unknown = (verdicts.count(word) for word in ("pass", "fail", "unknown"))
-    return Headline(result.verdict, result.reason, passed, failed, unknown)
+    sentence = result.reason if result.headline is None else result.headline.text
+    return Headline(result.verdict, sentence, passed, failed, unknown)
 
 
 def _statement(check: CheckResult, excerpts: Excerpts) -> Statement:

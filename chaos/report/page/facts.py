@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
 
 from chaos.base.rank_sets import rank_set
 from chaos.evidence.facts import ranks_text, text_list
-from chaos.evidence.statement_data import StatementData
+from chaos.evidence.statement_data import SAVED, STATE, StatementData
 from chaos.evidence.text import readable
 from chaos.plan.model import Plan
 from chaos.report.page.model import Environment, PlanFacts
+from chaos.report.page.rerun import rerun_command
 from chaos.report.page.timeline import planned_text
 from chaos.report.result import Result
 
 _MOST_NAMES = 8
+_VALUES = {STATE: "digest of the state", SAVED: "digest of the saved state"}
+"""Names of the values of a quantity, where they are not the quantity itself."""
 
 
 def statement_facts(data: StatementData) -> Iterator[tuple[str, str]]:
@@ -33,7 +35,8 @@ def statement_facts(data: StatementData) -> Iterator[tuple[str, str]]:
     first = f" of {data.parameters[0]}" if len(data.parameters) > 1 else ""
     for name, value in (("expected", data.expected), ("seen", data.seen)):
         if value is not None:
-            yield f"{data.quantity or 'value'} {name}", readable(f"{value}{unit}{first}")
+            quantity = data.quantity or "value"
+            yield f"{_VALUES.get(quantity, quantity)} {name}", readable(f"{value}{unit}{first}")
 
 
 def plan_facts(plan: Plan) -> PlanFacts:
@@ -82,4 +85,4 @@ def environment(result: Result) -> Environment:
     facts.append(("seed", str(result.seed)))
     facts += [(f"variable {name}", str(value)) for name, value in (made.variables or {}).items()]
     simulated = tuple((str(part.get("part")), str(part.get("layer"))) for part in result.simulated)
-    return Environment(tuple(facts), simulated, shlex.join(made.command) if made.command else "")
+    return Environment(tuple(facts), simulated, rerun_command(result))

@@ -38,6 +38,6 @@ def test_the_page_of_a_changed_checkpoint_names_file_parameter_and_both_digests(
     assert {
         "file": saved.path,
         "parameters": f"{name} (1 of {len(saved.state)} differ)",
-        "saved state expected": before,
-        "saved state seen": digests_of(saved.state)[name],
+        "digest of the saved state expected": before,
+        "digest of the saved state seen": digests_of(saved.state)[name],
     }.items() <= facts[0].items()

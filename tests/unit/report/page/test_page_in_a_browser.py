@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ from chaos.base.wait import wait_for
 from chaos.report.page.render import render
 from tests.kit import large_page, page_data
 from tests.kit.browser import PATIENCE_MS, Page, Visit, after_drawing, expect, open_browser
+from tests.kit.good_run import GoodRun, digests_of
+from tests.unit.report.page.conftest import PageOf
 
 pytestmark = pytest.mark.processes
 
@@ -86,6 +89,25 @@ def test_a_page_opens_from_disk_without_a_request_and_without_a_complaint(name: 
     page = visit(name).page
     for section in ("verdict", "timeline", "recovery", "curves", "checkpoints", "plan", "environment"):
         expect(page.locator(f"#{section}")).to_be_visible()
+
+
+def test_a_value_changed_by_hand_is_found_with_its_file_and_its_evidence_in_two_clicks(
+    browser: Any, page: PageOf, run: GoodRun, tmp_path: Path
+) -> None:
+    saved = run.saved[0]
+    name = next(name for name in saved.state if name.endswith("weight"))
+    before = digests_of(saved.state)[name]
+    saved.state = {**saved.state, name: saved.state[name] + 1}
+    path = tmp_path / "report.html"
+    path.write_text(render(asdict(page(run))), encoding="utf-8")
+    visit = Visit(browser, path)
+    statement = visit.page.locator("details.statement[open]").first
+    for text in (saved.path, name, before, digests_of(saved.state)[name]):
+        expect(statement.locator("dd.fact", has_text=text).first).to_be_visible()
+    statement.locator("button.place").first.click()
+    evidence = visit.page.locator(".excerpt:visible").first
+    expect(evidence).to_contain_text(before)
+    visit.close()
 
 
 def test_the_verdict_has_a_word_and_a_sign(visit: Open) -> None:
