@@ -13,7 +13,9 @@ from typing import Any
 
 HANDLER = "chaos.plainer"
 
-PLAINER = {"µ": "u", "±": "+/-", "…": "...", "→": "->", "≤": "<=", "⁶": "^6"}
+PLAINER = {"µ": "u", "±": "+/-", "…": "...", "→": "->", "≤": "<=", "⁶": "^6"} | dict(
+    zip("▁▂▃▄▅▆▇█", "12345678", strict=True)
+)
 """Plain forms of the characters that texts of the product use."""
 
 

@@ -24,8 +24,11 @@ from chaos.report.result import CheckResult, RecoveryResult, Result
 from chaos.report.terminal import print_result
 
 OLD = ("gbk", "ascii")
-SHOWN = ("cli", "report", "checks", "plan", "run", "topology", "faults", "jobs", "platforms")
+SHOWN = ("cli", "report", "live", "trends", "soak", "attach", "checks", "plan", "run", "faults", "jobs", "platforms")
 """Rooms whose texts are shown."""
+
+PAGES = ("report/html", "report/page", "report/index", "trends/page")
+"""Parts that make pages for a browser: UTF-8 by their own word."""
 
 PATTERNS = {"\N{REPLACEMENT CHARACTER}", "\N{LINEAR B SYLLABLE B008 A}"}
 """What is looked for in the texts of others, and never shown."""
@@ -119,7 +122,7 @@ def strings_of(path: Path) -> Iterator[str]:
 
 def test_every_character_of_the_product_has_a_plain_form() -> None:
     folder = Path(package.__file__).parent
-    pages = [folder / "report" / "page", folder / "report" / "index"]  # UTF-8 by their own word, for a browser
+    pages = [folder / page for page in PAGES]
     paths = [path for room in SHOWN for path in (folder / room).rglob("*.py") if not set(pages) & set(path.parents)]
     texts = (text for path in paths for text in strings_of(path))
     used = {char for text in texts for char in text if not char.isascii() and char.isprintable()}

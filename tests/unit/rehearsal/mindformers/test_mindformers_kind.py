@@ -107,7 +107,7 @@ def test_a_resume_after_an_end_of_life_checkpoint_finds_the_replicas_by_the_stra
     assert launched(tmp_path, protected("TTP"), resume=True)["src_strategy_path_or_dir"] == str(strategies)
     assert sorted(file.name for file in strategies.iterdir()) == [f"ckpt_strategy_rank_{rank}.ckpt" for rank in (0, 1)]
     told = [part.part for part in KIND.simulated(protected("TTP"), "standin")]
-    assert "the parallel strategy that tells whose checkpoint a rank may load" in told
+    assert "the parallel strategy that decides which rank's checkpoint a rank may load" in told
 
 
 def test_without_a_step_level_mechanism_no_strategy_is_put_in(tmp_path: Path) -> None:
