@@ -26,6 +26,7 @@ from chaos.store.directory import create_run, make_private_directory
 from tests.documents.blocks import PAGES, ROOT, Block, Perform, blocks_of, is_scenario
 from tests.documents.instead import HOSTS, INSTEAD, instead_of
 from tests.kit.shipped import SHIPPED
+from tests.kit.spread import at_night
 
 pytestmark = pytest.mark.processes
 
@@ -34,12 +35,19 @@ TEXTS = [*PAGES, *(ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "
 
 RUN = [page for page in PAGES if any(block.language == "sh" for block in blocks_of(page))]
 
+AT_NIGHT = {
+    "extending-undo": "test_extension_is_healed.py installs the package of the page every day",
+    "nightly": "other tests of this file run its jobs",
+    "running-jobs": "the tests of chaos inject and chaos watch call the same commands every day",
+}
+"""Pages whose commands take long, and where they are shown every day."""
+
 
 def ids(page: Path) -> str:
     return page.stem if page.parent.name != "changelog.d" else "changelog.d"
 
 
-@pytest.mark.parametrize("page", RUN, ids=ids)
+@pytest.mark.parametrize("page", [at_night(page) if page.stem in AT_NIGHT else page for page in RUN], ids=ids)
 def test_the_commands_of_a_page_do_what_it_says(page: Path, perform: Perform) -> None:
     follow(page, perform, nightly=False)
 

@@ -297,6 +297,7 @@ def test_junit_holds_the_phases_and_tells_failures_from_errors(project: Project)
     assert "seen      it holds step 4" in (cases[1].findtext("failure") or "")
 
 
+@pytest.mark.nightly
 def test_two_workers_give_the_same_outcomes(project: Project) -> None:
     project.scenario(head="matrix: {victim: [1, 2, 3]}", victim=AXIS)
     project.answer("pass", 0, cell="victim=1")
