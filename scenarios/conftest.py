@@ -9,12 +9,18 @@ NIGHTLY = {
     "partition": ["direction=in", "direction=both"],
     "plain-clock-skew": ["offset=-3600"],
     "plain-damaged-group": ["interval=8"],
+    "plain-hang": ["kind=hold-gil"],
     "plain-kill-phases": ["phase=optimizer.update"],
+    "plain-late-rank": ["kind=hang"],
     "plain-nonfinite-loss": ["value=inf"],
     "plain-rsc-groups": ["phase=allreduce.enter"],
     "plain-suspend-rank": ["agent=true"],
     "plain-uce": ["phase=optimizer.update"],
-    "port-blocked": ["port=controller,direction=in", "port=communicator,direction=both"],
+    "port-blocked": [
+        "port=controller,direction=in",
+        "port=communicator,direction=in",
+        "port=communicator,direction=both",
+    ],
 }
 """Cells by scenario. Other cells of each run every day."""
 
