@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from chaos.cli.guarded_view import never_failing
 from chaos.cli.headlines import Headlines
 from chaos.cli.streams import OutputLost
 from chaos.evidence.text import readable
@@ -38,7 +40,8 @@ def open_progress(*, to_errors: bool = False, stream: TextIO | None = None) -> I
 
     view = LiveProgress()
     console = Console(file=target)
-    with Live(console=console, refresh_per_second=4, transient=True, get_renderable=view.shown) as live:
+    shown = never_failing(view.shown)
+    with Live(console=console, refresh_per_second=4, transient=True, get_renderable=shown) as live:
         view.attach(live)
         try:
             yield view
@@ -130,13 +133,18 @@ class LiveProgress:
         """Print the events that matter above the run."""
         self._headlines.event(event)
         if event.event == "attempt.start" and self._looking is None and self._run_dir is not None:
-            from chaos.live.terminal.looking import Looking
+            with contextlib.suppress(Exception):  # a run that cannot be looked at goes on without its lines
+                from chaos.live.terminal.looking import Looking
 
-            self._looking = Looking(self._run_dir)
+                self._looking = Looking(self._run_dir)
 
     def _print(self, text: str) -> None:
-        if self._live is not None:
+        if self._live is None:
+            return
+        try:
             self._live.console.print(readable(text), markup=False, highlight=False)
+        except (OSError, OutputLost):
+            self._live = None  # the terminal has gone; the run goes on to its end and its clean-up
 
     def shown(self) -> Group:
         """Return the lines as they are now."""

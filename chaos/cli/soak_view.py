@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from chaos.cli.guarded_view import never_failing
+
 if TYPE_CHECKING:
     from rich.console import Group
 
@@ -78,7 +80,8 @@ def open_soak_view(reports: Path, total: int, jobs: int, stream: TextIO | None =
         live.console.print(readable(text), markup=False, highlight=False)
 
     view = SoakView(total, jobs, say)
-    with Live(console=Console(file=target), refresh_per_second=4, transient=True, get_renderable=view.shown) as live:
+    shown = never_failing(view.shown)
+    with Live(console=Console(file=target), refresh_per_second=4, transient=True, get_renderable=shown) as live:
         view.runs = CurrentRuns(reports, is_started_here)
         try:
             yield view

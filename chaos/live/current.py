@@ -11,14 +11,13 @@ from pathlib import Path
 from chaos.live.follower import Follower
 from chaos.live.progressing import live_runs
 from chaos.live.state import LiveState
-from chaos.live.thread import in_background
+from chaos.live.thread import REST, in_background
 from chaos.machine.linux.procfs import read_stat
 from chaos.store.ownership import read_owner
 
 _SECONDS = 1.0
 _GENERATIONS = 4
 """Processes between one that starts runs and the harness: a shell, a wrapper."""
-_REST = 10
 _LONGEST_LOOK = 10.0
 
 
@@ -48,7 +47,8 @@ class CurrentRuns:
     def close(self) -> None:
         """Look no more; ``seen`` is not called afterwards."""
         self._over.set()
-        self._thread.join(_LONGEST_LOOK)
+        if self._thread.is_alive():
+            self._thread.join(_LONGEST_LOOK)
 
     def _look(self) -> None:
         while not self._over.is_set():
@@ -62,7 +62,7 @@ class CurrentRuns:
             self._followers = {path: self._followers.get(path) or Follower(path) for path in now}
             self.states = tuple(follower.state() for follower in self._followers.values())
             self._seen(self.states)
-            self._over.wait(max(_SECONDS, _REST * (time.monotonic() - began)))
+            self._over.wait(max(_SECONDS, REST * (time.monotonic() - began)))
 
 
 def is_started_here(pid: int) -> bool:

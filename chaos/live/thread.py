@@ -9,9 +9,12 @@ from collections.abc import Callable
 
 _NICE = 10
 
+REST = 10
+"""Ratio of the rest after a look to the time of the look, at least: the job needs the processors itself."""
+
 
 def in_background(look: Callable[[], None]) -> threading.Thread:
-    """Start a thread of low priority. An error of a view is none of the run: the thread ends."""
+    """Start a thread of low priority. An error of a view is none of the run: the thread ends, or is not started."""
 
     def run() -> None:
         with contextlib.suppress(OSError):
@@ -20,5 +23,6 @@ def in_background(look: Callable[[], None]) -> threading.Thread:
             look()
 
     thread = threading.Thread(target=run, name="live view", daemon=True)
-    thread.start()
+    with contextlib.suppress(RuntimeError):  # the user may have no more threads
+        thread.start()
     return thread

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,16 +31,18 @@ def status_line(config: pytest.Config, reports: Path) -> Iterator[None]:
     from chaos.live.current import CurrentRuns, is_started_here
 
     def below(text: str) -> None:
-        terminal.write(f"{_ROOM}{_BELOW}{text}{_BACK}")
-        terminal.flush()
+        with contextlib.suppress(OSError, ValueError):  # a terminal that has gone fails no test
+            terminal.write(f"{_ROOM}{_BELOW}{text}{_BACK}")
+            terminal.flush()
 
-    with terminal:
-        runs = CurrentRuns(reports, is_started_here, lambda states: below(line(states[-1], config) if states else ""))
-        try:
-            yield
-        finally:
-            runs.close()
-            below("")
+    runs = CurrentRuns(reports, is_started_here, lambda states: below(line(states[-1], config) if states else ""))
+    try:
+        yield
+    finally:
+        runs.close()
+        below("")
+        with contextlib.suppress(OSError):
+            terminal.close()
 
 
 def line(state: LiveState, config: pytest.Config) -> str:
@@ -58,7 +61,8 @@ def line(state: LiveState, config: pytest.Config) -> str:
 def _terminal(config: pytest.Config) -> TextIO | None:
     """Return the terminal that pytest writes to; None in a worker of xdist, beside workers, and without a terminal.
 
-    While a test is made its output is captured, that to the terminal included. So this is another descriptor.
+    A terminal that cannot move its cursor counts for none. While a test is made its output is captured, that to the
+    terminal included. So this is another descriptor.
     """
     plugins = config.pluginmanager
     capture = plugins.get_plugin("capturemanager")
@@ -66,7 +70,7 @@ def _terminal(config: pytest.Config) -> TextIO | None:
         return None
     with capture.global_and_fixture_disabled():
         stream: TextIO | None = getattr(config.get_terminal_writer(), "_file", None)
-        if stream is None or not stream.isatty():
+        if stream is None or not stream.isatty() or os.environ.get("TERM") in ("dumb", "unknown"):
             return None
         return os.fdopen(os.dup(stream.fileno()), "w", encoding="utf-8", errors="replace")
 

@@ -12,6 +12,7 @@ import click
 
 from chaos.cli import codes
 from chaos.cli.debug import debug_option
+from chaos.cli.interrupt import ended_like_ctrl_c
 from chaos.cli.options import JOB_HELP, reports_option
 from chaos.cli.paths import find_run
 
@@ -63,9 +64,11 @@ def command(
             raise click.UsageError("--checkpoints and --record are for a job: a run has its own record")
         from chaos.cli.watch.run import watch_run
 
-        watch_run(find_run(run, reports), sys.stdout, as_json=as_json)
+        with ended_like_ctrl_c():  # a display gives the cursor back when it is closed
+            watch_run(find_run(run, reports), sys.stdout, as_json=as_json)
         return codes.PASS
-    return _watch_job(name or "", checkpoints, record, as_json=as_json)
+    with ended_like_ctrl_c():
+        return _watch_job(name or "", checkpoints, record, as_json=as_json)
 
 
 def _watch_job(name: str, checkpoints: Path | None, record: Path | None, *, as_json: bool) -> int:

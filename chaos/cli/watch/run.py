@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
@@ -23,31 +24,42 @@ def watch_run(
     run_dir: Path, stream: TextIO, *, as_json: bool = False, sleep: Callable[[float], None] = SYSTEM_CLOCK.sleep
 ) -> None:
     """Follow the run in a directory until it has been judged, or until its harness has gone."""
-    from chaos.live import as_json as data_of
-    from chaos.live import follow
-
-    follower = follow(run_dir)
     if as_json or not stream.isatty():
+        from chaos.live import as_json as data_of
+
         before: tuple[object, ...] | None = None
-        while True:
-            state = follower.state()
+        for state in _states(run_dir, sleep, _LOOK_SECONDS):
             if as_json:
                 print(json.dumps(data_of(state), allow_nan=False), file=stream, flush=True)
             elif (now := _essence(state)) != before:
                 before = now
                 print(_line(state), file=stream, flush=True)
-            if state.stage in _OVER:
-                return
-            sleep(_LOOK_SECONDS)
+        return
     from rich.console import Console
     from rich.live import Live
 
     console = Console(file=stream)
-    with Live(_group(follower.state(), console.height), console=console, refresh_per_second=4) as live:
-        while (state := follower.state()).stage not in _OVER:
+    with Live(console=console, refresh_per_second=4) as live:
+        for state in _states(run_dir, sleep, _LOOK_SECONDS / 4):
             live.update(_group(state, console.height))
-            sleep(_LOOK_SECONDS / 4)
-        live.update(_group(state, console.height))
+
+
+def _states(run_dir: Path, sleep: Callable[[float], None], seconds: float) -> Iterator[LiveState]:
+    """Yield the state of a run after each look, the last of them when it is over.
+
+    Looks are ``seconds`` apart, or more where a look takes long: the job needs the processors itself.
+    """
+    from chaos.live import REST, follow
+
+    follower = follow(run_dir)
+    while True:
+        began = time.monotonic()
+        state = follower.state()
+        took = time.monotonic() - began
+        yield state
+        if state.stage in _OVER:
+            return
+        sleep(max(seconds, REST * took))
 
 
 def _essence(state: LiveState) -> tuple[object, ...]:

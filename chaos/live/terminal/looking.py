@@ -8,11 +8,9 @@ from pathlib import Path
 
 from chaos.live.follower import Follower
 from chaos.live.state import LiveState
-from chaos.live.thread import in_background
+from chaos.live.thread import REST, in_background
 
 _BETWEEN_LOOKS = 0.25
-_REST = 10
-"""Ratio of the rest after a look to the time of the look, at least: the job needs the processors itself."""
 
 
 class Looking:
@@ -32,4 +30,4 @@ class Looking:
         while not self._over.is_set():
             began = time.monotonic()
             self.state = self._follower.state()
-            self._over.wait(max(_BETWEEN_LOOKS, _REST * (time.monotonic() - began)))
+            self._over.wait(max(_BETWEEN_LOOKS, REST * (time.monotonic() - began)))

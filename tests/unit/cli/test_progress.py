@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
-from rich.console import Console
+from rich.console import Console, Group
+from rich.live import Live
 
 from chaos.base.wait import wait_for
 from chaos.cli.headlines import Headlines, headline
@@ -160,7 +163,7 @@ def test_a_run_that_waits_for_cores_tells_how_long_it_may(monkeypatch: pytest.Mo
     view = LiveProgress()
     view.wait_for_cores("every core is leased", 14_400)
     first, second = shown(view)
-    assert first.startswith("waits   for a core since 0:0")
+    assert first.startswith("waits   for a core since ")
     assert "process 4711 of root" in second and second.endswith("kill-rank-1")
     stream = io.StringIO()
     PlainProgress(stream).wait_for_cores("every core is leased", 14_400)
@@ -176,6 +179,53 @@ def test_a_view_that_breaks_is_no_failure_of_the_run(tmp_path: Path) -> None:
     view.event(event("attempt.start"))
     wait_for("a look", lambda: shown(view), seconds=30)
     view.close()
+
+
+def test_a_view_that_cannot_be_drawn_says_so_and_the_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is drawn a last time where the run ends, in the run's own thread."""
+
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    def fails(self: LiveProgress) -> Group:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(LiveProgress, "shown", fails)
+    stream = Terminal()
+    with open_progress(stream=stream) as progress:
+        progress.note("seed 5")
+    assert "seed 5" in stream.getvalue()
+    assert "the view has failed (ZeroDivisionError); the run goes on" in stream.getvalue()
+
+
+def test_a_user_without_another_thread_has_a_run_without_a_view(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_more(self: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(Thread, "start", no_more)
+    view = LiveProgress()
+    view.follow(tmp_path)
+    view.event(event("attempt.start"))
+    assert shown(view) == []
+    view.close()
+
+
+def test_a_terminal_that_has_gone_is_written_to_no_more() -> None:
+    class Gone:
+        prints = 0
+
+        def print(self, *texts: object, **options: object) -> None:
+            self.prints += 1
+            raise BrokenPipeError
+
+    console, view = Gone(), LiveProgress()
+    view.attach(cast("Live", SimpleNamespace(console=console)))
+    view.note("one")
+    view.note("two")
+    assert console.prints == 1
 
 
 def shown(view: LiveProgress) -> list[str]:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import json
+import os
+import pty
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from chaos.base.file_lock import FileLock
 from chaos.cli.watch.run import watch_run
 from tests.kit.replayed_run import begun, recorded, replayed
 from tests.unit.cli.kit import Ended
@@ -58,6 +65,30 @@ def test_a_terminal_keeps_the_last_state(run: Path, stage: str) -> None:
     terminal = Terminal()
     watch_run(run, terminal)
     assert stage in terminal.getvalue()
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_terminal_gets_its_cursor_back_however_the_watch_ends(run: Path, tmp_path: Path, number: int) -> None:
+    place = begun(run, tmp_path / "again")
+    lock = FileLock.try_acquire(place / ".lock")
+    here, there = pty.openpty()
+    command = [sys.executable, "-m", "chaos", "watch", str(place)]
+    environment = {**os.environ, "TERM": "xterm"}
+    with subprocess.Popen(command, stdout=there, stderr=there, env=environment) as process:
+        os.close(there)
+        shown = b""
+        while b"plain-kill-rank" not in shown:
+            shown += os.read(here, 65536)
+        process.send_signal(number)
+        with contextlib.suppress(OSError):
+            while part := os.read(here, 65536):
+                shown += part
+        assert process.wait() == 130
+    os.close(here)
+    assert lock is not None
+    lock.release()
+    assert shown.rindex(b"\x1b[?25h") > shown.rindex(b"\x1b[?25l")
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from rich.cells import cell_len
 
+from chaos.pytest_plugin import status_line as plugin
 from chaos.pytest_plugin.status_line import line, status_line
 from tests.kit.live_states import live_state
 from tests.unit.plugin.project import Project
@@ -33,12 +34,23 @@ def test_without_a_terminal_nothing_is_shown(pytestconfig: pytest.Config, tmp_pa
         pass
 
 
-def test_pytest_says_the_same_with_and_without_the_line(project: Project) -> None:
-    """What is written below is erased, and the cursor goes back: the last lines are pytest's own."""
+def test_a_terminal_that_has_gone_fails_no_test(
+    pytestconfig: pytest.Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = pty.openpty()
+    monkeypatch.setattr(plugin, "_terminal", lambda config: os.fdopen(there, "w", encoding="utf-8"))
+    with plugin.status_line(pytestconfig, tmp_path):
+        os.close(here)
+
+
+@pytest.mark.parametrize(("terminal", "lines"), [("xterm", True), ("dumb", False)])
+def test_pytest_says_the_same_with_and_without_the_line(project: Project, terminal: str, lines: bool) -> None:
+    """What is written below is erased, and the cursor goes back. A terminal that moves no cursor gets no line."""
     project.answer("pass", 0)
     here, there = pty.openpty()
     command = [sys.executable, "-m", "pytest", "scenarios", "-p", "no:cacheprovider", "-p", "no:randomly"]
     alone = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
+    alone["TERM"] = terminal
     with subprocess.Popen(command, cwd=project.pytester.path, env=alone, stdout=there, stderr=there) as process:
         os.close(there)
         shown = b""
@@ -49,5 +61,6 @@ def test_pytest_says_the_same_with_and_without_the_line(project: Project) -> Non
                 break
         process.wait()
     os.close(here)
-    assert shown.count(b"\x1b7") == shown.count(b"\x1b8") >= 1
+    assert shown.count(b"\x1b7") == shown.count(b"\x1b8")
+    assert (b"\x1b7" in shown) == lines
     assert b"1 passed" in shown
