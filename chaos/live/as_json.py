@@ -19,7 +19,8 @@ def as_json(state: LiveState) -> dict[str, Any]:
     ``scenario``, ``cell``: what is run; ``cell_number`` of ``cell_count`` cells of the call, null where not recorded.
     ``baseline_of``: whether this is a fault-free run, made for another run.
     ``alive``: whether the harness of the run lives; null where it cannot be said.
-    ``stage``: preparing, baseline, train, resume, between, judging, ended, or broken off (the harness has gone).
+    ``stage``: preparing, baseline, train, resume, between, judging, ended, broken off (the harness has gone), or not
+    followed (``problems`` has the reason).
     ``started``, ``now``: seconds of the epoch; ``elapsed``: seconds since the start; ``limit``: how many it may take.
     ``verdict``: that of result.json, null before.
     ``step`` of ``steps``: the last step that every living rank has begun, and the last step of the training.

@@ -52,6 +52,11 @@ class Course:
         """Return a time in seconds of the epoch on the monotonic clock."""
         return 0 if self.last is None else self.last.mono + round(epoch * 1e9) - self.last.wall
 
+    def until(self, now: float, *, gone: bool) -> float:
+        """Return until when the run is known: ``now``, its end, or the last event of a harness that has gone."""
+        last = self.end or (self.last if gone else None)
+        return now if last is None else self.epoch(last.mono)
+
     def stage(self, verdict: str | None, alive: bool | None, *, judged: bool = True) -> str:
         """Return the stage of the run. ``judged``: it gets a verdict, which a fault-free run does not."""
         if self.end is not None and (verdict is not None or (alive is False and not judged)):
@@ -66,6 +71,9 @@ class Course:
         """Return what the harness waits for. ``missing`` says what is not there yet, by the name of the wait."""
         if self._wait is None or (limit := _seconds(self._wait.data.get("seconds"))) is None:
             return None
+        if self.start is not None and (whole := self.limit()) is not None:
+            # A wait ends with the time of the run as a whole, too.
+            limit = max(0.0, min(limit, whole - (self._wait.mono - self.start.mono) / 1e9))
         name, goal = str(self._wait.data.get("name", "")), str(self._wait.data.get("goal", ""))
         since = self.epoch(self._wait.mono)
         return Waiting(readable(name), readable(goal), since, max(0.0, now - since), limit, readable(missing(name)))

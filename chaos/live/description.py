@@ -13,6 +13,8 @@ from chaos.store.directory import RUN_FILE
 
 _RESULT = "result.json"
 _LONGEST_RESULT = 64 << 20
+_MOST_RANKS = 1 << 17
+"""Ranks of a plan that is followed. A line of a plan can name any number, and each rank takes memory."""
 
 
 class Described:
@@ -60,6 +62,7 @@ def _mapping(text: bytes) -> dict[str, Any]:
 
 def _plan(text: bytes) -> Plan | None:
     try:
-        return loads(text)
+        plan = loads(text)
     except PlanFormatError:
         return None
+    return plan if 0 < plan.layout.ranks <= _MOST_RANKS else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from heapq import merge
 from pathlib import Path
 
 from chaos.evidence.text import readable
@@ -13,6 +14,7 @@ from chaos.history.host_clock import EVENT, HostClock, Offset
 from chaos.history.reader import HARNESS, parse_event
 from chaos.history.tail import TailedFile
 
+_OWN = f"{HARNESS}.jsonl"
 _OPENING = ("writer.start", "writer.resume")
 _FRAME = 160
 """Bytes of a line that hold the name of its event."""
@@ -53,25 +55,25 @@ class NewEvents:
         self._made: dict[tuple[str, str], HostClock] = {}
         self._boot = ""
 
-    def read(self) -> list[Event]:
-        """Return the events since the last call in order of time, those of each writer in its order."""
+    def read(self) -> Iterator[Event]:
+        """Yield the events since the last call in order of time, those of each writer in its order.
+
+        Of a long history, begun late, a part of each file is in memory, and not all events.
+        """
         try:
             if self._history.is_symlink():
-                return []
-            names = [path.name for path in self._history.iterdir() if path.suffix == ".jsonl"]
+                return
+            names = sorted(path.name for path in self._history.iterdir() if path.suffix == ".jsonl")
         except OSError:
-            return []
-        # The harness's own first: it has measured the clocks of the others.
-        names.sort(key=lambda name: (name != f"{HARNESS}.jsonl", name))
-        events: list[Event] = []
+            return
         for name in names:
-            if not name.startswith(self._only):
-                continue
-            if name not in self._files:
+            if name.startswith(self._only) and name not in self._files:
                 tail = TailedFile(self._history / name, mapped=True, plain=True)
                 self._files[name] = _File(tail, Path(name).stem, f"{self._history.name}/{name}")
-            events += self._of(self._files[name])
-        return sorted(events, key=lambda event: event.mono)
+        # The harness's own first: it has measured the clocks of the others.
+        own = [*self._of(self._files[_OWN])] if _OWN in self._files else []
+        others = [self._of(file) for name, file in self._files.items() if name != _OWN]
+        yield from merge(own, *others, key=lambda event: event.mono)
 
     def _of(self, file: _File) -> Iterator[Event]:
         try:

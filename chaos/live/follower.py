@@ -1,9 +1,11 @@
-"""Follows a run by the files of its directory; nothing is read twice, and nothing is written."""
+"""Follows a run by the files of its directory; no event is read twice, and nothing is written."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from chaos.base.rank_sets import by_word, named
@@ -28,6 +30,9 @@ from chaos.store.ownership import is_live
 _ALIVE_SECONDS = 1.0
 """Seconds between two looks at the lock of the run."""
 _MOST_WORDS = 3
+_LONGEST = 200
+_MOST_EVENTS = 100_000
+"""Events that a look reads: who begins late to follow a long run with many ranks has millions before it."""
 
 
 def follow(directory: Path) -> Follower:
@@ -45,21 +50,46 @@ class Follower:
         self._course = Course()
         self._job: _Job | None = None
         self._alive: tuple[float, bool | None] = (float("-inf"), None)
+        self._failure = ""
+        self._new: Iterator[Event] = iter(())
+        self._behind = False
 
     def state(self, now: int | None = None, *, holders: tuple[CoreHolder, ...] = ()) -> LiveState:
         """Read what is new and return the state at ``now``, nanoseconds of the wall clock (default: this moment).
 
-        ``holders`` have the cores that the run waits for, as the caller knows.
+        ``holders`` have the cores that the run waits for, as the caller knows. Never raises: a run that cannot be
+        followed any more, whatever its files hold, has a state that says so and nothing of the job.
         """
+        if not self._failure:
+            try:
+                return self._state(now, holders)
+            except Exception as error:  # events may be lost with it, so nothing later could be trusted
+                self._failure = readable(f"the run cannot be followed: {type(error).__name__}: {error}")[:_LONGEST]
+        return self._unfollowed(now)
+
+    def _unfollowed(self, now: int | None) -> LiveState:
+        verdict, alive = self._described.verdict, self._is_alive()
+        stage = "ended" if verdict is not None else "broken off" if alive is False else "not followed"
+        return LiveState(
+            run=readable(self.directory.name),
+            directory=str(self.directory),
+            now=(time.time_ns() if now is None else now) / 1e9,
+            alive=alive,
+            stage=stage,
+            verdict=verdict,
+            problems=(self._failure,),
+        )
+
+    def _state(self, now: int | None, holders: tuple[CoreHolder, ...]) -> LiveState:
         run, plan = self._described.run, self._described.plan
         if plan is not None and (self._job is None or self._job.plan is not plan):
             self._job = _Job(plan, self.directory)
         if self._job is not None:
             self._read(self._job)
         course, wall = self._course, time.time_ns() if now is None else now
-        seconds, verdict = wall / 1e9, self._described.verdict
-        stage = course.stage(verdict, self._is_alive(), judged=not run.get("baseline"))
-        until = course.epoch(course.end.mono) if course.end is not None else seconds
+        seconds, verdict = wall / 1e9, None if self._behind else self._described.verdict
+        stage = course.stage(verdict, self._is_alive() or self._behind, judged=not run.get("baseline"))
+        until = course.until(seconds, gone=stage == "broken off")
         started = None if course.start is None else course.epoch(course.start.mono)
         call = run.get("call")
         number, of = (call.get("number"), call.get("of")) if isinstance(call, dict) else (None, None)
@@ -78,17 +108,22 @@ class Follower:
             elapsed=None if started is None else max(0.0, until - started),
             limit=course.limit(),
             verdict=verdict,
-            cores=tuple(core for core in run.get("cores") or () if isinstance(core, int)),
+            cores=_numbers(run.get("cores")),
             holders=holders,
             problems=tuple(self._problems(plan)),
         )
         return state if self._job is None else self._job.onto(state, course, until)
 
     def _read(self, job: _Job) -> None:
-        for event in self._events.read():
+        if not self._behind:
+            self._new = self._events.read()
+        count = 0
+        for event in islice(self._new, _MOST_EVENTS):
+            count += 1
             if event.writer == "harness":
                 self._course.take(event)
             job.take(event)
+        self._behind = count == _MOST_EVENTS
 
     def _is_alive(self) -> bool | None:
         since, _ = self._alive
@@ -102,7 +137,9 @@ class Follower:
 
     def _problems(self, plan: Plan | None) -> list[str]:
         described = (self.directory / RUN_FILE).exists() and (self.directory / "plan.json").exists()
-        return [*(["plan.json: cannot be read"] if plan is None and described else []), *self._events.problems]
+        problems = ["plan.json: cannot be read"] if plan is None and described else []
+        problems += ["the history is long and still being read: an earlier moment is shown"] if self._behind else []
+        return [*problems, *self._events.problems]
 
 
 class _Job:
@@ -145,7 +182,9 @@ class _Job:
             state,
             step=_step(ranks),
             steps=self.plan.training.last_step,
-            waiting=course.waiting(until, lambda name: self._missing(name, ranks)),
+            waiting=None
+            if state.stage == "broken off"
+            else course.waiting(until, lambda name: self._missing(name, ranks)),
             faults=self._faults.states(course.epoch, until),
             recovery=self._recoveries.state(history, course.mono(until), over=course.end is not None),
             loss=self._loss,
@@ -200,6 +239,10 @@ def _step(ranks: tuple[RankState, ...]) -> int | None:
     """Return the last step that all living ranks have begun; of ranks that have all ended, the last of any."""
     living = [rank.step for rank in ranks if rank.end is None and rank.step is not None]
     return min(living) if living else max((rank.step for rank in ranks if rank.step is not None), default=None)
+
+
+def _numbers(value: object) -> tuple[int, ...]:
+    return tuple(number for number in value if isinstance(number, int)) if isinstance(value, list) else ()
 
 
 def _count(value: object) -> int | None:

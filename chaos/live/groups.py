@@ -37,7 +37,7 @@ def group_states(groups: Sequence[tuple[str, str, tuple[int, ...]]], ranks: Sequ
     """Return the number of ranks in each state, by group."""
     states = []
     for kind, name, members in groups:
-        counts = Counter(ranks[rank].state for rank in members if rank < len(ranks))
+        counts = Counter(ranks[rank].state for rank in members if 0 <= rank < len(ranks))
         ordered = {state: counts[state] for state in STATES if counts[state]}
         states.append(GroupState(name, kind, spans(members), len(members), ordered))
     return states

@@ -21,7 +21,7 @@ class Losses:
 
     def state(self, ranks: list[Process], last: LossState | None) -> LossState | None:
         """Return the last loss, which may be of the launch before this one."""
-        latest = ranks[self.rank].loss if self.rank < len(ranks) else None
+        latest = ranks[self.rank].loss if 0 <= self.rank < len(ranks) else None
         if latest is None:
             return last
         step, loss = latest

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
+from chaos.base.plain_files import Share, reading_at_most
 from chaos.evidence.recovery_windows import chains
 from chaos.evidence.timestamp import Timestamp
 from chaos.history.reader import History
@@ -19,6 +20,10 @@ from chaos.plan.phases import phase_names
 _BETWEEN_LOOKS_NS = 500_000_000
 _REST = 5
 """Ratio of the time between two looks to the time that a look takes, at least: a look reads the logs of the SDK."""
+
+_MOST_BYTES = 1 << 30
+_MOST_HOLES = 64 << 20
+"""Bytes that a look may read, and those of them that may be holes of files."""
 
 
 class Recoveries:
@@ -78,7 +83,8 @@ class Recoveries:
         plan = replace(self._plan, response=replace(self._plan.response, mechanism=recovery.mechanism))
         launch = Launch(plan, history, Artifacts(self._run_dir, None))
         try:
-            return list(RULES[recovery.mechanism].phase_ends(launch, begin))
+            with reading_at_most(Share(_MOST_BYTES, _MOST_HOLES)):
+                return list(RULES[recovery.mechanism].phase_ends(launch, begin))
         except Exception as error:  # rules of other packages too; half of a record is no fault of theirs
             return [(name, str(error)) for name in phase_names(plan)]
 

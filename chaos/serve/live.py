@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from chaos.live import Follower, as_json, follow, live_runs, waiting_for_cores
+from chaos.live import REST, Follower, as_json, follow, live_runs, waiting_for_cores
 from chaos.serve.runs import RunDirectories
 
 FORMAT = 1
@@ -48,35 +48,39 @@ class LiveRuns:
         self._running: list[Path] = []
         self._ended: OrderedDict[Path, Follower] = OrderedDict()
         self._document = b""
-        self._at = self._looked = float("-inf")
-        self._lock = threading.Lock()
+        self._due = self._looked = float("-inf")
+        self._lock, self._listing = threading.Lock(), threading.Lock()
 
     def document(self) -> bytes:
         """Return the states of the runs as JSON."""
         with self._lock:
-            if self._clock() - self._at >= _AGAIN_SECONDS:
+            began = self._clock()
+            if began >= self._due:
                 self._document = json.dumps(self._states(), allow_nan=False).encode()
-                self._at = self._clock()
+                self._due = self._clock() + max(_AGAIN_SECONDS, REST * (self._clock() - began))
             return self._document
 
     def in_progress(self) -> int:
         """Return the number of runs in progress."""
-        with self._lock:
-            self._look()
-            return len(self._running)
+        return len(self._look())
 
-    def _look(self) -> None:
-        """Look for runs that have begun or ended. In a directory of thousands this takes a while."""
-        if self._clock() - self._looked >= _LOOK_SECONDS:
-            shown = self._directories.listing().runs
-            self._running = [path for path in live_runs(self._directories.reports) if path.name in shown]
-            self._looked = self._clock()
+    def _look(self) -> list[Path]:
+        """Look for runs that have begun or ended. In a directory of thousands this takes a while.
+
+        It waits for no look at the runs themselves: the first look at a long one takes longer.
+        """
+        with self._listing:
+            if self._clock() - self._looked >= _LOOK_SECONDS:
+                shown = self._directories.listing().runs
+                self._running = [path for path in live_runs(self._directories.reports) if path.name in shown]
+                self._looked = self._clock()
+            return self._running
 
     def _states(self) -> dict[str, Any]:
-        self._look()
-        running = self._running[:MOST_FOLLOWED]
+        every = self._look()
+        running = every[:MOST_FOLLOWED]
         for path in [path for path in self._followed if path not in running]:
-            self._end(path, self._followed.pop(path))
+            self._end(path, self._followed.pop(path), every)
         for path in running:
             ended = self._ended.pop(path, None)
             self._followed.setdefault(path, ended or follow(path))
@@ -88,13 +92,13 @@ class LiveRuns:
             "runs": [_state(path, self._followed[path], self._now()) for path in running],
             # A fault-free run is a part of another.
             "ended": [state for state in states if not state["baseline_of"]],
-            "more": max(0, len(self._running) - MOST_FOLLOWED),
+            "more": max(0, len(every) - MOST_FOLLOWED),
             "cores": [asdict(holder) for holder in waiting_for_cores()],
         }
 
-    def _end(self, path: Path, follower: Follower) -> None:
+    def _end(self, path: Path, follower: Follower, running: list[Path]) -> None:
         """Keep a run that has ended, and not one that only others have pushed out."""
-        if path not in self._running:
+        if path not in running:
             self._ended[path] = follower
             while len(self._ended) > MOST_ENDED:
                 self._ended.popitem(last=False)

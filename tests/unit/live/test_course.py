@@ -57,6 +57,13 @@ def test_a_run_has_ended_with_its_verdict_and_a_fault_free_run_without_one() -> 
     assert course(START).stage(None, alive=False, judged=False) == "broken off"
 
 
+def test_the_clock_of_a_run_stands_still_where_nothing_more_is_known() -> None:
+    assert course(START, TRAIN).until(9_999.0, gone=False) == 9_999.0
+    assert course(START, TRAIN).until(9_999.0, gone=True) == 1_003.0
+    assert course(START, event("run.end", 9), event("run.healed", 99)).until(9_999.0, gone=True) == 1_009.0
+    assert Course().until(9_999.0, gone=True) == 9_999.0
+
+
 def test_what_is_waited_for_is_there_until_it_is_over() -> None:
     waiting = course(START, TRAIN, WAIT).waiting(1_010.0, lambda name: f"what {name} needs")
     assert waiting is not None
@@ -66,6 +73,12 @@ def test_what_is_waited_for_is_there_until_it_is_over() -> None:
         assert course(START, TRAIN, WAIT, last).waiting(1_010.0, str) is None
     assert course(START, WAIT, TRAIN).limit() == 600.0
     assert Course().limit() is None
+
+
+def test_no_wait_has_longer_than_what_is_left_of_the_run() -> None:
+    waiting = course(event("run.start", 1, limit=100.0), TRAIN, WAIT).waiting(1_010.0, str)
+    assert waiting is not None
+    assert (waiting.limit, waiting.left) == (97.0, 91.0)
 
 
 def test_a_wait_without_a_limit_is_none() -> None:

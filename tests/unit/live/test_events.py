@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from chaos.agent.record import Record
+from chaos.history.tail import TailedFile
 from chaos.live.events import NewEvents
 
 
@@ -26,7 +28,7 @@ def test_what_an_agent_has_mapped_is_read_as_it_is_written(tmp_path: Path) -> No
     write(1)
     write(2)
     assert [(event.rank, event.data["step"]) for event in events.read()] == [(3, 1), (3, 2)]
-    assert events.read() == []
+    assert [*events.read()] == []
     record.close()
 
 
@@ -36,7 +38,7 @@ def test_of_a_digest_only_step_and_loss_are_read(tmp_path: Path) -> None:
     record.write("initial", parameters=parameters)
     record.write("digest", cost_us=1.5, step=4, loss="0x1p+1", batch="b", parameters=parameters)
     record.write("digest", step=5, cost_us=1.5, loss="0x1p+2", parameters=parameters)
-    events = NewEvents(tmp_path).read()
+    events = [*NewEvents(tmp_path).read()]
     assert [event.data for event in events[1:]] == [{"step": 4, "loss": "0x1p+1"}, {"step": 5, "loss": "0x1p+2"}]
     record.close()
 
@@ -56,10 +58,10 @@ def test_what_is_no_plain_file_is_not_opened(tmp_path: Path) -> None:
     os.mkfifo(history / "train-rank_0-1.jsonl")
     (history / "train-rank_1-1.jsonl").symlink_to("/etc/passwd")
     events = NewEvents(history)
-    assert events.read() == []
+    assert [*events.read()] == []
     assert len(events.problems) == 2
     (tmp_path / "elsewhere").symlink_to(history)
-    assert NewEvents(tmp_path / "elsewhere").read() == []
+    assert [*NewEvents(tmp_path / "elsewhere").read()] == []
 
 
 def test_times_of_another_host_are_placed_on_the_clock_of_the_harness(tmp_path: Path) -> None:
@@ -70,3 +72,22 @@ def test_times_of_another_host_are_placed_on_the_clock_of_the_harness(tmp_path: 
     (tmp_path / "train-rank_0-1.jsonl").write_bytes(there)
     ends = [event.mono for event in NewEvents(tmp_path).read() if event.event == "train.end"]
     assert ends == [200]
+
+
+def test_of_a_long_history_a_part_of_each_file_is_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who looks late at many ranks has gigabytes of events before it."""
+    looks: list[str] = []
+    new_lines = TailedFile.new_lines
+
+    def counted(self: TailedFile) -> Iterator[bytes]:
+        looks.append("")
+        return new_lines(self)
+
+    monkeypatch.setattr(TailedFile, "new_lines", counted)
+    for rank in range(2):
+        events = [line("step.end", 2 * mono + rank, rank=rank, note="x" * 1_000) for mono in range(3_000)]
+        (tmp_path / f"train-rank_{rank}-1.jsonl").write_bytes(b"".join(events))
+    reading = NewEvents(tmp_path).read()
+    first = next(reading)
+    assert (first.rank, len(looks)) == (0, 2), "a part of each file is read, and no more"
+    assert [first.mono, *(event.mono for event in reading)] == list(range(6_000))

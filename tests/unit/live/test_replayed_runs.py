@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chaos.live import as_json, follow, recovery
+from chaos.live import as_json, follow, follower, recovery
 from chaos.live.state import STATES
 from tests.kit.replayed_run import begun, recorded, replayed
 from tests.kit.spread import daily
@@ -28,15 +28,15 @@ def run(name: str, tmp_path: Path) -> Path:
 @pytest.mark.parametrize("name", daily(NAMES, *DAILY))
 def test_every_moment_of_a_run_has_a_state_and_the_last_is_that_of_the_result(run: Path, tmp_path: Path) -> None:
     place = begun(run, tmp_path / "again")
-    follower = follow(place)
+    following = follow(place)
     for wall in replayed(run, place, parts=24):
-        state = follower.state(wall)
+        state = following.state(wall)
         data = json.loads(json.dumps(as_json(state), allow_nan=False))
         assert sum(data["states"].values()) == data["ranks"] == len(data["rank"])
         assert set(data["states"]) <= set(STATES)
         assert all(sum(group["states"].values()) == group["count"] for group in data["groups"])
         assert data["stage"] != "ended"
-    last, at_once = follower.state(wall), follow(run).state(wall)
+    last, at_once = following.state(wall), follow(run).state(wall)
     assert last.stage == at_once.stage == "ended"
     step_by_step, whole = as_json(last), as_json(at_once)
     for field in ("verdict", "step", "rank", "faults", "ends", "loss", "groups", "elapsed"):
@@ -65,10 +65,25 @@ def test_a_run_that_has_ended_is_looked_at_once_more_however_seldom_that_is(
 ) -> None:
     monkeypatch.setattr(recovery, "_BETWEEN_LOOKS_NS", 3600 * 10**9)
     place = begun(run, tmp_path / "again")
-    follower = follow(place)
+    following = follow(place)
     for wall in replayed(run, place, parts=6):
-        follower.state(wall)
-    assert as_json(follower.state(wall))["recovery"] == as_json(follow(run).state(wall))["recovery"]
+        following.state(wall)
+    assert as_json(following.state(wall))["recovery"] == as_json(follow(run).state(wall))["recovery"]
+
+
+@pytest.mark.parametrize("name", ["plain-kill-rank"])
+def test_a_long_history_is_read_in_parts_and_a_run_is_not_over_before_its_last(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    at_once = follow(run).state(0)
+    monkeypatch.setattr(follower, "_MOST_EVENTS", 50)
+    slow = follow(run)
+    stages = []
+    while (state := slow.state(0)).problems:
+        assert state.problems == ("the history is long and still being read: an earlier moment is shown",)
+        stages.append(state.stage)
+    assert {"train", "resume"} <= {*stages} and not {"ended", "broken off"} & {*stages}
+    assert as_json(state) == as_json(at_once)
 
 
 def _blames_an_end(result: dict[str, Any]) -> bool:

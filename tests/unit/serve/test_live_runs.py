@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +138,41 @@ def test_many_readers_cost_one_look(own: Own, reports: Path, clock: Time) -> Non
     clock.seconds = 10
     assert runs.document() == runs.document()
     assert len(looks) == 1
+
+
+def test_a_look_rests_ten_times_as_long_as_it_takes(own: Own, reports: Path, clock: Time) -> None:
+    own(RUN)
+    looks: list[float] = []
+
+    def now() -> int:
+        looks.append(clock.seconds)
+        clock.seconds += 2
+        return 0
+
+    runs = LiveRuns(RunDirectories(reports), clock, now)
+    for clock.seconds in (10, 31, 32):
+        runs.document()
+    assert looks == [10, 32]
+
+
+def test_the_index_waits_for_no_look_at_a_run(own: Own, reports: Path) -> None:
+    own(RUN)
+    looking, go_on = threading.Event(), threading.Event()
+
+    def now() -> int:
+        looking.set()
+        go_on.wait()
+        return 0
+
+    runs = LiveRuns(RunDirectories(reports), now=now)
+    with ThreadPoolExecutor(2) as pool:
+        document = pool.submit(runs.document)
+        try:
+            looking.wait()
+            assert pool.submit(runs.in_progress).result(60) == 1
+        finally:
+            go_on.set()
+        assert json.loads(document.result())["runs"]
 
 
 def test_the_page_and_its_data_are_below_the_token(get: Get, own: Own) -> None:

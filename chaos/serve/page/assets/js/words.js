@@ -9,6 +9,7 @@ const STAGES = {
   judging: ["⚖", "judging"],
   ended: ["■", "ended"],
   "broken off": ["✗", "broken off: its harness has gone"],
+  "not followed": ["?", "not followed"],
 };
 
 const VERDICTS = { pass: "✓", fail: "✗", unknown: "?" };
