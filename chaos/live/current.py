@@ -22,7 +22,7 @@ _LONGEST_LOOK = 10.0
 
 
 class CurrentRuns:
-    """The states of the runs that go on now, looked at from a thread of low priority until ``close``.
+    """The states of the runs that go on now, looked at from a thread of its own until ``close``.
 
     A run that makes its fault-free run is left out: the fault-free run is what goes on.
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import threading
 from collections.abc import Callable
-
-_NICE = 10
 
 REST = 10
 """Ratio of the rest after a look to the time of the look, at least: the job needs the processors itself."""
 
 
 def in_background(look: Callable[[], None]) -> threading.Thread:
-    """Start a thread of low priority. An error of a view is none of the run: the thread ends, or is not started."""
+    """Start a thread. An error of a view is none of the run: the thread ends, or is not started.
+
+    It has the priority of the process. One of low priority would wait for a processor with the interpreter's lock, and
+    on a busy machine the driver of the run with it.
+    """
 
     def run() -> None:
-        with contextlib.suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICE)
         with contextlib.suppress(Exception):
             look()
 
