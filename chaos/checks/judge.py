@@ -35,7 +35,7 @@ class RunUnreadable(Exception):
 
 @dataclass(frozen=True)
 class Judgement:
-    """All statements of the checks about a run, and what they were made from."""
+    """All statements of the checks about a run, with the plan, history and files behind them."""
 
     findings: tuple[Finding, ...]
     recovery: Recovery
@@ -67,10 +67,10 @@ def _judge(run_dir: Path, checks: dict[str, Check | EntryPoint] | None) -> Judge
     left_out = not_checked(plan)
     findings: list[Finding] = []
     for name, check in (all_checks() if checks is None else checks).items():
-        own = _run(name, check, plan, history, artifacts)
-        if not own and all(exclusion.check != name for exclusion in left_out):
-            own = [Finding(name, "unknown", "the check makes a statement about the run", "it made none")]
-        findings.extend(_presentable(finding, run_dir) for finding in own)
+        check_findings = _run(name, check, plan, history, artifacts)
+        if not check_findings and all(exclusion.check != name for exclusion in left_out):
+            check_findings = [Finding(name, "unknown", "the check makes a statement about the run", "it made none")]
+        findings.extend(_presentable(finding, run_dir) for finding in check_findings)
     findings = _without_blame(findings)
     verdict = worst([finding.verdict for finding in findings])
     left_out += _unjudged(plan, history, artifacts)

@@ -22,7 +22,7 @@ from chaos.history.reader import History
 from chaos.plan.model import Plan
 
 Check = Callable[[Plan, History, Artifacts], list[Finding]]
-"""A check: pure, reads only what it is given."""
+"""A check: a pure function that reads only its arguments."""
 
 PRECONDITIONS = (record.NAME, run.NAME, injection.NAME)
 """Checks that decide whether the others can blame a component: a sound record, a finished run, the planned fault."""

@@ -60,8 +60,8 @@ def _under_way(history: History, rank: int, pid: int | None) -> tuple[str, ...]:
 
 
 def _of(history: History, event: str, rank: int, pid: int | None) -> list[Event]:
-    own = [fact for fact in history.select(event, attempt=TRAIN, rank=rank) if fact.pid == pid]
-    return [fact for fact in own if event == "step.begin" or fact.data.get("kind") == "periodic"]
+    facts = [fact for fact in history.select(event, attempt=TRAIN, rank=rank) if fact.pid == pid]
+    return [fact for fact in facts if event == "step.begin" or fact.data.get("kind") == "periodic"]
 
 
 def _temporary(path: object) -> tuple[str, ...]:

@@ -71,8 +71,10 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     _judge_survivors(plan, history, collector)
     if states:
         steps = sorted({state.numbers.get("step_num", -1) for state in states.values()})
-        seen = f"step {text_list(steps)} everywhere"
-        collector.settle("stored step, history, directory and names agree", seen, *_paths(artifacts, list(states)))
+        observation = f"step {text_list(steps)} everywhere"
+        collector.settle(
+            "stored step, history, directory and names agree", observation, *_paths(artifacts, list(states))
+        )
         judge_values(plan, history, artifacts, states, collector)
     return collector.findings()
 
@@ -91,16 +93,16 @@ def _judge_absence(
 ) -> None:
     expected = "no end-of-life checkpoint is finished"
     for file in files:
-        seen = f"rank {file.rank} has one: {file.path.name}"
+        observation = f"rank {file.rank} has one: {file.path.name}"
         collector.fail(
             expected,
-            seen,
+            observation,
             _line(plan, "checkpoint"),
             artifacts.relative(file.path),
             data=about(file.rank, file=artifacts.relative(file.path)),
         )
-    for seen, where in _unplaced(history, artifacts):
-        collector.fail(expected, f"there is one, {seen}", _line(plan, "checkpoint"), where, data=about(file=where))
+    for reason, where in _unplaced(history, artifacts):
+        collector.fail(expected, f"there is one, {reason}", _line(plan, "checkpoint"), where, data=about(file=where))
     if not artifacts.job_dir.is_dir():
         collector.unknown(expected, "the job's directory was not kept, so no check is possible", "job")
     collector.settle(expected, "there is none", _line(plan, "checkpoint"))
@@ -115,10 +117,10 @@ def _judge_groups(
     for file in files:
         savers = [saver for saver, ranks in plan.checkpoint.entitled.items() if file.rank in ranks]
         if not savers:
-            seen = f"rank {file.rank} saved without being entitled to"
+            observation = f"rank {file.rank} saved without being entitled to"
             collector.fail(
                 f"only entitled ranks save: {_entitled(plan)}",
-                seen,
+                observation,
                 line,
                 artifacts.relative(file.path),
                 data=about(file.rank, file=artifacts.relative(file.path)),
@@ -126,16 +128,16 @@ def _judge_groups(
         for saver in savers:
             by_saver[saver].append(file)
     unplaced = _unplaced(history, artifacts)
-    for seen, where in unplaced:
-        collector.unknown("the owner of each end-of-life checkpoint is known", seen, where, data=about(file=where))
+    for reason, where in unplaced:
+        collector.unknown("the owner of each end-of-life checkpoint is known", reason, where, data=about(file=where))
     for saver in plan.checkpoint.savers:
         group = _group(plan, saver)
         expected = f"one checkpoint of replica group {group}, from {_any_of(plan.checkpoint.entitled[saver])}"
-        own = by_saver[saver]
-        if not own and unplaced:
-            seen = f"no checkpoint is known to be of replica group {group}, and of {unplaced[0][0]}"
-            collector.unknown(expected, seen, line, "job", data=about(saver))
-        elif not own:
+        group_files = by_saver[saver]
+        if not group_files and unplaced:
+            observation = f"no checkpoint is known to be of replica group {group}, and of {unplaced[0][0]}"
+            collector.unknown(expected, observation, line, "job", data=about(saver))
+        elif not group_files:
             collector.fail(
                 expected,
                 f"no checkpoint of replica group {group}",
@@ -143,24 +145,24 @@ def _judge_groups(
                 "job",
                 data=about(saver, step=plan.checkpoint.step),
             )
-        elif len(own) > 1:
+        elif len(group_files) > 1:
             collector.fail(
                 expected,
-                f"{len(own)} files",
+                f"{len(group_files)} files",
                 line,
-                *_paths(artifacts, own),
+                *_paths(artifacts, group_files),
                 data=about(
-                    (file.rank for file in own),
-                    file=artifacts.relative(own[0].path),
+                    (file.rank for file in group_files),
+                    file=artifacts.relative(group_files[0].path),
                     expected=1,
-                    seen=len(own),
+                    seen=len(group_files),
                     quantity="files",
                 ),
             )
     _judge_witnesses(plan, history, artifacts, files, collector, line)
-    seen = f"{ranks_text(file.rank for file in files)} saved"
+    observation = f"{ranks_text(file.rank for file in files)} saved"
     collector.settle(
-        "one checkpoint of every replica group, from an entitled rank", seen, line, *_paths(artifacts, files)
+        "one checkpoint of every replica group, from an entitled rank", observation, line, *_paths(artifacts, files)
     )
 
 
@@ -196,10 +198,10 @@ def _judge_witnesses(
     witnesses = {event.rank for event in saves + handled}
     for file in files:
         if file.rank not in witnesses:
-            seen = f"there is a file of rank {file.rank}, but the history of that rank has no save"
+            observation = f"there is a file of rank {file.rank}, but the history of that rank has no save"
             collector.unknown(
                 "each file was saved by its rank",
-                seen,
+                observation,
                 artifacts.relative(file.path),
                 data=about(file.rank, file=artifacts.relative(file.path)),
             )
@@ -279,10 +281,10 @@ def _judge_step(
         return
     lacking = [name for name in APPENDED if name not in state.numbers]
     if file.directory_step is not None and lacking:
-        seen = f"rank {file.rank}'s file lacks {text_list(lacking)}: it was cut off, or another program wrote it"
+        observation = f"rank {file.rank}'s file lacks {text_list(lacking)}: it was cut off, or another program wrote it"
         collector.fail(
             f"the file holds what the save appends: {text_list(APPENDED)}",
-            seen,
+            observation,
             where,
             data=about(file.rank, file=where, parameters=lacking),
         )
@@ -297,10 +299,10 @@ def _judge_step(
     _judge_stored(plan, file, stored, last, every, where, collector)
     step = step_in(history, artifacts, file, state)
     if step is None:
-        seen = f"rank {file.rank}'s file holds global_step {stored[COUNTER]}, with {every} steps for each update"
+        observation = f"rank {file.rank}'s file holds global_step {stored[COUNTER]}, with {every} steps for each update"
         collector.unknown(
             "the step is stored inside",
-            f"{seen}, and which of these steps it holds is unknown",
+            f"{observation}, and which of these steps it holds is unknown",
             where,
             data=about(file.rank, file=where),
         )
@@ -328,9 +330,11 @@ def _judge_stored(
             collector.fail(expected, f"{name} {number} is stored", where, last.source, data=data)
         step = plan.checkpoint.step if plan.checkpoint is not None else None
         if step is not None and number != (planned := counted(name, step, every)):
-            seen = f"rank {file.rank}'s {name} is {number}"
+            observation = f"rank {file.rank}'s {name} is {number}"
             data = replace(subject, step=step, expected=planned)
-            collector.fail(f"the checkpoint holds step {step}", seen, _line(plan, "checkpoint.step"), where, data=data)
+            collector.fail(
+                f"the checkpoint holds step {step}", observation, _line(plan, "checkpoint.step"), where, data=data
+            )
 
 
 def _judge_survivors(plan: Plan, history: History, collector: Collector) -> None:
@@ -467,10 +471,10 @@ def _judge_save_events(history: History, file: OwnedCheckpoint, step: int, colle
     saves = history.select("checkpoint.end", attempt=TRAIN, rank=file.rank, kind="end-of-life")
     events = [save for save in saves if save.data.get("step") not in (None, step)]
     for save in events:
-        seen = f"rank {file.rank} recorded a save of step {save.data['step']}"
+        observation = f"rank {file.rank} recorded a save of step {save.data['step']}"
         collector.fail(
             f"the save was of the stored step, {step}",
-            seen,
+            observation,
             where,
             *places([save]),
             data=about(file.rank, step=step, file=where, quantity="step", expected=step, seen=save.data["step"]),

@@ -22,7 +22,7 @@ EXPECTED = "the record of the last checkpoint names the one that was saved last"
 
 @dataclass(frozen=True)
 class NewestSave:
-    """The newest save in a place whose record must name it: a file without its format, or an iteration.
+    """The newest save that the record beside it must name: a file without its format, or an iteration.
 
     ``faulted`` is the landing of a fault in the launch that saved it, which may have hit the record too.
     """
@@ -34,18 +34,18 @@ class NewestSave:
 
     def judge(self, what: str, collector: Collector) -> None:
         """Say that the record names another save; ``what`` names the record."""
-        seen = f"{what}, and {self.file} was saved after it, at step {self.save.data.get('step')}"
+        observation = f"{what}, and {self.file} was saved after it, at step {self.save.data.get('step')}"
         if self.faulted is None:
             collector.fail(
                 EXPECTED,
-                seen,
+                observation,
                 self.save.source,
                 data=about(self.save.rank, step=self.save.data.get("step"), file=self.file),
             )
         else:
             collector.unknown(
                 EXPECTED,
-                f"{seen}; a fault had landed in that launch",
+                f"{observation}; a fault had landed in that launch",
                 self.save.source,
                 self.faulted.source,
                 data=about(self.save.rank, step=self.save.data.get("step"), file=self.file),

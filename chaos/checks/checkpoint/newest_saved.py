@@ -45,20 +45,23 @@ def _judge_lost(
     plan: Plan, history: History, artifacts: Artifacts, rank: int, save: Event, collector: Collector
 ) -> None:
     file = artifacts.recorded(str(save.data.get("path")))
-    seen = f"rank {rank} has saved {file} after step {save.data.get('step')}, which is not there"
+    observation = f"rank {rank} has saved {file} after step {save.data.get('step')}, which is not there"
     if any(fault.effect.spoils_saves for fault in plan.faults):
         collector.unknown(
             EXPECTED,
-            f"{seen}; a fault has hit the storage",
+            f"{observation}; a fault has hit the storage",
             save.source,
             data=about(rank, step=save.data.get("step"), file=file),
         )
     elif any(history.first(event) is not None for event in GONE):
         collector.unknown(
-            EXPECTED, f"{seen}; a host has gone", save.source, data=about(rank, step=save.data.get("step"), file=file)
+            EXPECTED,
+            f"{observation}; a host has gone",
+            save.source,
+            data=about(rank, step=save.data.get("step"), file=file),
         )
     else:
-        collector.fail(EXPECTED, seen, save.source, data=about(rank, step=save.data.get("step"), file=file))
+        collector.fail(EXPECTED, observation, save.source, data=about(rank, step=save.data.get("step"), file=file))
 
 
 def _is_written(history: History, save: Event) -> bool:

@@ -34,10 +34,12 @@ def judge_overwritten(history: History, artifacts: Artifacts, collector: Collect
     usual = set() if baseline is None else {name for name, _, _ in _again(baseline, artifacts)}
     for name, before, after in again:
         if name not in usual:
-            seen = f"rank {after.rank} has saved step {after.data['step']} over its file of step {before.data['step']}"
+            observation = (
+                f"rank {after.rank} has saved step {after.data['step']} over its file of step {before.data['step']}"
+            )
             collector.fail(
                 EXPECTED,
-                f"{seen}: {name}",
+                f"{observation}: {name}",
                 after.source,
                 before.source,
                 data=about(after.rank, step=after.data["step"], file=name),

@@ -40,9 +40,9 @@ def judge_periodic_values(
 ) -> None:
     """Compare the remaining periodic files with the digests of their ranks.
 
-    A step may have been trained more than once: every state counts that may have been the rank's when it saved. The
-    values of files whose step has no digest are not compared; their parameters must be complete all the same. The step
-    comes from the rank's record of the save or, where the record does not tell, from the file.
+    A step may have been trained more than once: each state that the rank may have held when it saved counts. The values
+    of a file without a digest of its step are not compared; its parameters must be complete all the same. The step
+    comes from the rank's record of the save or, where the record lacks it, from the file.
     """
     files, strays = periodic(history, artifacts), unowned(history, artifacts, "periodic")
     unfinished = broken_off(plan, history, artifacts) if files or strays else set()
@@ -59,9 +59,12 @@ def judge_periodic_values(
         try:
             state = artifacts.read_checkpoint(file.path)
         except CheckpointNotSupported as error:
-            seen = f"rank {file.rank}'s file cannot be judged: {error.problem}"
+            observation = f"rank {file.rank}'s file cannot be judged: {error.problem}"
             collector.unknown(
-                EXPECTED, seen, artifacts.relative(file.path), data=about(file.rank, file=artifacts.relative(file.path))
+                EXPECTED,
+                observation,
+                artifacts.relative(file.path),
+                data=about(file.rank, file=artifacts.relative(file.path)),
             )
             continue
         except CheckpointError as error:
@@ -80,10 +83,10 @@ def judge_periodic_values(
             continue
         _judge_names(file, state, history, artifacts, collector)
         if not steps:
-            seen = f"rank {file.rank}'s file holds no step, and the rank has recorded none at which it saved it"
+            observation = f"rank {file.rank}'s file holds no step, and the rank has recorded none at which it saved it"
             collector.unknown(
                 EXPECTED,
-                f"{seen}: {file.path.name}",
+                f"{observation}: {file.path.name}",
                 artifacts.relative(file.path),
                 data=about(file.rank, file=artifacts.relative(file.path)),
             )
@@ -121,10 +124,10 @@ def _not_superseded(file: OwnedCheckpoint, recorded: list[Event]) -> list[Event]
     made = file.made
     if made is None:
         return recorded
-    own = [
+    same_process = [
         event for event in recorded if (event.attempt, event.pid) == (made.attempt, made.pid) and event.seq < made.seq
     ]
-    return recorded[recorded.index(own[-1]) :] if own else recorded
+    return recorded[recorded.index(same_process[-1]) :] if same_process else recorded
 
 
 def _with_parameters(events: list[Event]) -> list[Event]:
@@ -149,12 +152,12 @@ def _judge_unreadable(
     broken = artifacts.relative(saved_as.with_suffix(".tmp")) in unfinished or _is_open(saved_as, history, artifacts)
     if broken or is_damaged(history, where):
         return
-    seen = f"{what} is damaged: {error.problem}"
+    observation = f"{what} is damaged: {error.problem}"
     data = about(file.rank if isinstance(file, OwnedCheckpoint) else None, file=where)
     if any(history.first(event) is not None for event in GONE):
-        collector.unknown(EXPECTED, f"{seen}; {HOST_GONE}", where, data=data)
+        collector.unknown(EXPECTED, f"{observation}; {HOST_GONE}", where, data=data)
     else:
-        collector.fail(EXPECTED, seen, where, data=data)
+        collector.fail(EXPECTED, observation, where, data=data)
 
 
 def _is_open(path: Path, history: History, artifacts: Artifacts) -> bool:
@@ -178,10 +181,10 @@ def _judge_names(
     recorded = history.select("initial", rank=file.rank) + history.select("digest", rank=file.rank)
     for event in _with_parameters(recorded)[-1:]:
         if missing := lacking(file, state, _asked(file, state, event, history)):
-            seen = _lacks(file, state, missing, artifacts.steps_per_update)
+            observation = _lacks(file, state, missing, artifacts.steps_per_update)
             collector.fail(
                 EXPECTED,
-                seen,
+                observation,
                 artifacts.relative(file.path),
                 event.source,
                 data=about(file.rank, file=artifacts.relative(file.path), parameters=missing),
@@ -214,51 +217,51 @@ def _judge(
         shared, different = unequal(state, theirs)
         if shared and not (missing or different):
             return
-    where = baseline.artifacts.relative(file.path)
+    last, where = recorded[-1], baseline.artifacts.relative(file.path)
     if missing:
-        seen = _lacks(file, state, missing, baseline.artifacts.steps_per_update)
+        observation = _lacks(file, state, missing, baseline.artifacts.steps_per_update)
         collector.fail(
             EXPECTED,
-            seen,
+            observation,
             where,
-            recorded[-1].source,
-            data=about(file.rank, step=step_of(recorded[-1]), file=where, parameters=missing),
+            last.source,
+            data=about(file.rank, step=step_of(last), file=where, parameters=missing),
         )
     if different:
         count = f"{len(different)} of {len(shared)} parameters in rank {file.rank}'s file of step {step}"
-        seen = f"{count} differ: {text_list(different)}"
-        seen += origin(baseline, file.rank, different[0], state.digests, step_of(recorded[-1]))
+        observation = f"{count} differ: {text_list(different)}"
+        observation += origin(baseline, file.rank, different[0], state.digests, step_of(last))
         # Both are of one run, so they are equal bit for bit, whatever the tolerance between two runs.
         if is_converted(file):
-            seen += "; MindFormers saves bfloat16 as float32 in such a file, so that says nothing about the values"
+            observation += (
+                "; MindFormers saves bfloat16 as float32 in such a file, so that says nothing about the values"
+            )
             collector.unknown(
                 EXPECTED,
-                seen,
+                observation,
                 where,
-                recorded[-1].source,
-                data=about(
-                    file.rank, step=step_of(recorded[-1]), file=where, parameters=different, compared=len(shared)
-                ),
+                last.source,
+                data=about(file.rank, step=step_of(last), file=where, parameters=different, compared=len(shared)),
             )
         else:
             collector.fail(
                 EXPECTED,
-                seen,
+                observation,
                 where,
-                recorded[-1].source,
+                last.source,
                 data=about(
                     file.rank,
-                    step=step_of(recorded[-1]),
+                    step=step_of(last),
                     file=where,
                     parameters=different,
                     compared=len(shared),
                     quantity=SAVED,
-                    expected=recorded[-1].data["parameters"][different[0]],
+                    expected=last.data["parameters"][different[0]],
                     seen=state.digests.get(different[0]),
                 ),
             )
     if not shared:
-        seen = f"no parameter in rank {file.rank}'s file of step {step} can be compared"
+        observation = f"no parameter in rank {file.rank}'s file of step {step} can be compared"
         collector.unknown(
-            EXPECTED, seen, where, recorded[-1].source, data=about(file.rank, step=step_of(recorded[-1]), file=where)
+            EXPECTED, observation, where, last.source, data=about(file.rank, step=step_of(last), file=where)
         )

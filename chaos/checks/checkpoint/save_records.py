@@ -1,7 +1,7 @@
 """Part of check ``checkpoint``: MindFormers' records of its saves are true of the files beside them.
 
 A resume goes by these records: ``meta.json`` in the legacy layout, ``latest_checkpointed_iteration.txt``,
-``common.json`` and ``metadata.json`` in the new one. Says nothing where there are none of them.
+``common.json`` and ``metadata.json`` in the new one. Says nothing without such records.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def judge_records(history: History, artifacts: Artifacts, collector: Collector) 
         if not broken_off or (last is not None and iteration.step <= last):
             _judge_iteration(iteration, artifacts, collector)
     if metas or iterations or trackers:
-        seen = f"{len(metas)} {META}, {len(trackers)} trackers, {len(iterations)} iterations"
-        collector.settle(EXPECTED, f"{seen} agree with the files")
+        observation = f"{len(metas)} {META}, {len(trackers)} trackers, {len(iterations)} iterations"
+        collector.settle(EXPECTED, f"{observation} agree with the files")
 
 
 def _metas(artifacts: Artifacts) -> set[Path]:
@@ -84,8 +84,8 @@ def _judge_meta(path: Path, newest: NewestSave | None, artifacts: Artifacts, col
         say(EXPECTED, f"{where} names {last.file}, which is not there", where, data=about(file=where))
         return
     if Path(last.file).stem.rpartition("-")[2] != f"{last.epoch}_{last.step_in_epoch}":
-        seen = f"{where} says epoch {last.epoch}, step {last.step_in_epoch} of {last.file}"
-        collector.fail(EXPECTED, seen, where, data=about(file=where, quantity="file", seen=last.file))
+        observation = f"{where} says epoch {last.epoch}, step {last.step_in_epoch} of {last.file}"
+        collector.fail(EXPECTED, observation, where, data=about(file=where, quantity="file", seen=last.file))
     try:
         stored = artifacts.read_checkpoint(kept).numbers.get("epoch_num")
     except CheckpointNotSupported as error:

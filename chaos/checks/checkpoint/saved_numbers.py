@@ -41,10 +41,10 @@ _COUNTED = re.compile(r"(?:_\d+)*-\d+_\d+$")
 
 
 def steps_of(file: OwnedCheckpoint, state: SavedState, every: int) -> frozenset[int]:
-    """Return the step whose state a file has to hold; several steps for a save within a step without clear numbers.
+    """Return the step whose state a file has to hold; several possible steps where its numbers leave it open.
 
-    Several, too, where the numbers leave open which step of an update it is. None where neither a record nor a number
-    tells.
+    That is so for a save within a step, and within an update of several steps. Empty where neither a record nor a
+    number gives the step.
     """
     possible_steps = steps_by_name(state.numbers, every)
     if known := _known(file):
@@ -65,9 +65,12 @@ def judge_numbers(plan: Plan, history: History, artifacts: Artifacts, states: St
     gone = any(history.first(event) is not None for event in GONE)
     every = artifacts.steps_per_update
     for file, state in states.items():
-        for verdict, seen in (*_steps(plan, file, state, history, every), *_epochs(plan, file, state, history, every)):
+        for verdict, observation in (
+            *_steps(plan, file, state, history, every),
+            *_epochs(plan, file, state, history, every),
+        ):
             say = collector.unknown if gone or verdict == "unknown" else collector.fail
-            text = f"{seen}; {HOST_GONE}" if gone else seen
+            text = f"{observation}; {HOST_GONE}" if gone else observation
             data = about(file.rank, file=artifacts.relative(file.path))
             say(ONE_STEP, f"{text}: {file.path.name}", artifacts.relative(file.path), data=data)
     ends = _readable(
@@ -101,22 +104,22 @@ def _steps(plan: Plan, file: OwnedCheckpoint, state: SavedState, history: Histor
     steps = (
         steps_of(file, state, every) if known else possible_steps.get(STEP, possible_steps.get(COUNTER, frozenset()))
     )
-    wrong = {name: own for name, own in possible_steps.items() if not own & steps}
+    wrong = {name: stored for name, stored in possible_steps.items() if not stored & steps}
     holds = f"rank {file.rank}'s file holds {_numbers_text(state, every)}"
     if wrong:
-        seen = f"{holds}, which are two steps"
+        observation = f"{holds}, which are two steps"
         if known:
             by = "by its record the rank has saved" if file.held else "the name of its directory says"
-            seen = f"{holds}, and {by} step {steps_text(steps)}"
+            observation = f"{holds}, and {by} step {steps_text(steps)}"
         if set(wrong) == {COUNTER} and max(wrong[COUNTER]) < min(steps):
-            yield from _behind(file, state, wrong[COUNTER], steps, history, seen)
+            yield from _behind(file, state, wrong[COUNTER], steps, history, observation)
         else:
-            yield "fail", seen
+            yield "fail", observation
     elif not known and (least := _named(plan, file)) is not None and max(steps) < least:
         yield ("fail" if STEP in possible_steps else "unknown"), f"{holds}, and its name says step {least}"
     elif not known and file.epoch is None and not file.steps:
-        seen = f"neither the name of rank {file.rank}'s file nor its record tells at which step it was saved"
-        yield "unknown", seen
+        observation = f"neither the name of rank {file.rank}'s file nor its record tells at which step it was saved"
+        yield "unknown", observation
 
 
 def _numbers_text(state: SavedState, every: int) -> str:
@@ -129,21 +132,26 @@ def _numbers_text(state: SavedState, every: int) -> str:
 
 
 def _behind(
-    file: OwnedCheckpoint, state: SavedState, counted: Iterable[int], steps: Iterable[int], history: History, seen: str
+    file: OwnedCheckpoint,
+    state: SavedState,
+    counted: Iterable[int],
+    steps: Iterable[int],
+    history: History,
+    observation: str,
 ) -> Iterator[_Doubt]:
     """Yield reasons to doubt a file in which only the optimizer's count is behind: it counts no skipped update.
 
     The rank's digest after the step shows how far it had counted. Without a digest the finding is unknown, unless an
     earlier digest shows that the rank had counted every step up to there.
     """
-    own = state.digests.get(COUNTER)
+    digest = state.digests.get(COUNTER)
     after = _counters(history, file.rank, steps)
-    if own is not None and own in after:
+    if digest is not None and digest in after:
         return
-    if after or own is None or own in _counters(history, file.rank, counted):
-        yield "fail", seen
+    if after or digest is None or digest in _counters(history, file.rank, counted):
+        yield "fail", observation
     else:
-        yield "unknown", f"{seen}; the optimizer may have skipped updates"
+        yield "unknown", f"{observation}; the optimizer may have skipped updates"
 
 
 def _counters(history: History, rank: int, steps: Iterable[int]) -> set[str]:
@@ -151,7 +159,7 @@ def _counters(history: History, rank: int, steps: Iterable[int]) -> set[str]:
     recorded = (
         event.data.get("parameters") for step in steps for event in history.select("digest", rank=rank, step=step)
     )
-    return {own[COUNTER] for own in recorded if isinstance(own, dict) and COUNTER in own}
+    return {parameters[COUNTER] for parameters in recorded if isinstance(parameters, dict) and COUNTER in parameters}
 
 
 def _named(plan: Plan, file: OwnedCheckpoint) -> int | None:
@@ -179,15 +187,15 @@ def _epochs(plan: Plan, file: OwnedCheckpoint, state: SavedState, history: Histo
     anew = _counts_anew(file, history)
     allowed = planned if planned and not anew else planned | named
     if epoch is not None and allowed and epoch not in allowed:
-        seen = f"rank {file.rank}'s file of step {steps_text(steps)} holds epoch {epoch}, and"
-        seen += f" {'its name says' if allowed == named else 'that step is in'} epoch {steps_text(allowed)}"
+        observation = f"rank {file.rank}'s file of step {steps_text(steps)} holds epoch {epoch}, and"
+        observation += f" {'its name says' if allowed == named else 'that step is in'} epoch {steps_text(allowed)}"
         # Epochs trained before may have been added to the epochs in a name.
-        yield ("unknown" if anew and not planned and epoch > max(allowed) else "fail"), seen
+        yield ("unknown" if anew and not planned and epoch > max(allowed) else "fail"), observation
     if batches is not None and sizes and batches not in sizes:
-        seen = (
+        observation = (
             f"rank {file.rank}'s file holds {BATCHES} {batches}, and an epoch has {plan.training.steps_per_epoch} steps"
         )
-        yield "fail", seen
+        yield "fail", observation
 
 
 def _counts_anew(file: OwnedCheckpoint, history: History) -> bool:
@@ -219,10 +227,10 @@ def _judge_lost(artifacts: Artifacts, states: States, collector: Collector) -> N
             for file, state in family.items():
                 # The parameter of this name, if it is one, may be among the other ranks' files.
                 if holders and name not in state.numbers and not (state.partial and name == COUNTER):
-                    seen = f"rank {file.rank}'s file holds no {name}, as others of its kind do: {file.path.name}"
+                    observation = f"rank {file.rank}'s file holds no {name}, as others of its kind do: {file.path.name}"
                     collector.fail(
                         ONE_STEP,
-                        seen,
+                        observation,
                         artifacts.relative(file.path),
                         artifacts.relative(holders[0].path),
                         data=about(file.rank, file=artifacts.relative(file.path), parameters=(name,)),
@@ -242,12 +250,12 @@ def _judge_alike(history: History, artifacts: Artifacts, states: States, collect
         for name in (EPOCH, BATCHES):
             numbers = {file: number for file in group if (number := states[file].numbers.get(name)) is not None}
             if len(set(numbers.values())) > 1:
-                seen = text_list(f"rank {file.rank}: {number}" for file, number in numbers.items())
+                numbers_text = text_list(f"rank {file.rank}: {number}" for file, number in numbers.items())
                 step = steps_text(steps_of(group[0], states[group[0]], every))
                 where = [artifacts.relative(file.path) for file in numbers]
                 collector.fail(
                     ONE_STEP,
-                    f"{name} is not the same in the files of step {step}: {seen}",
+                    f"{name} is not the same in the files of step {step}: {numbers_text}",
                     *where[:5],
                     data=about((file.rank for file in numbers), file=where[0], parameters=(name,), quantity=name),
                 )

@@ -34,20 +34,23 @@ def judge_saving_goes_on(plan: Plan, history: History, collector: Collector) -> 
         saves += len(kept)
         for last, step, event in _gaps(history, process, interval):
             rank = event.rank
-            seen = f"rank {rank} has trained up to step {step}, and saved none since step {last}"
+            observation = f"rank {rank} has trained up to step {step}, and saved none since step {last}"
             if refused:
                 collector.unknown(
                     expected,
-                    f"{seen}; a fault of its storage may have refused it",
+                    f"{observation}; a fault of its storage may have refused it",
                     event.source,
                     data=about(rank, step=step),
                 )
             elif unseen:
                 collector.unknown(
-                    expected, f"{seen}; no save of any rank is recorded", event.source, data=about(rank, step=step)
+                    expected,
+                    f"{observation}; no save of any rank is recorded",
+                    event.source,
+                    data=about(rank, step=step),
                 )
             else:
-                collector.fail(expected, seen, event.source, data=about(rank, step=step))
+                collector.fail(expected, observation, event.source, data=about(rank, step=step))
         if kept and kept[0].rank is not None:
             due.add(kept[0].rank)
         _judge_background(history, kept, ended=_ended_well(history, process), expected=expected, collector=collector)
@@ -58,12 +61,12 @@ def judge_saving_goes_on(plan: Plan, history: History, collector: Collector) -> 
 
 def _processes(history: History) -> list[list[Event]]:
     """Return the records of each process of a rank about its training and its periodic saves, in its own order."""
-    own: dict[tuple[str | None, int | None, int | None], list[Event]] = defaultdict(list)
+    by_process: dict[tuple[str | None, int | None, int | None], list[Event]] = defaultdict(list)
     for name in _EVENTS:
         for event in history.select(name):
             if name != "checkpoint.end" or event.data.get("kind") == "periodic":
-                own[event.attempt, event.rank, event.pid].append(event)
-    return [sorted(events, key=lambda event: event.seq) for events in own.values()]
+                by_process[event.attempt, event.rank, event.pid].append(event)
+    return [sorted(events, key=lambda event: event.seq) for events in by_process.values()]
 
 
 def _gaps(history: History, process: list[Event], interval: int) -> list[tuple[int, int, Event]]:
@@ -111,12 +114,12 @@ def _judge_background(
             continue
         end = written(history, event)
         if end is None:
-            seen = (
+            observation = (
                 f"rank {event.rank} has not recorded that its checkpoint of step {event.data.get('step')} was written"
             )
-            collector.unknown(expected, seen, event.source, data=about(event.rank, step=event.data.get("step")))
+            collector.unknown(expected, observation, event.source, data=about(event.rank, step=event.data.get("step")))
         elif end.data.get("ok") is not True:
-            seen = (
+            observation = (
                 f"rank {event.rank} could not write its checkpoint of step {event.data.get('step')} in the background"
             )
-            collector.fail(expected, seen, end.source, data=about(event.rank, step=event.data.get("step")))
+            collector.fail(expected, observation, end.source, data=about(event.rank, step=event.data.get("step")))

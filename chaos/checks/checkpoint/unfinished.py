@@ -31,9 +31,9 @@ def judge_unfinished(history: History, artifacts: Artifacts, collector: Collecto
     for load in history.select("load.begin"):
         path = PurePosixPath(str(load.data.get("path")))
         if any(part.endswith("_tmp") for part in path.parts) or path.suffix == ".tmp":
-            seen = f"rank {load.rank} loads {artifacts.recorded(str(path))}"
+            observation = f"rank {load.rank} loads {artifacts.recorded(str(path))}"
             collector.fail(
-                EXPECTED, seen, load.source, *places, data=about(load.rank, file=artifacts.recorded(str(path)))
+                EXPECTED, observation, load.source, *places, data=about(load.rank, file=artifacts.recorded(str(path)))
             )
     if places:
         collector.settle(EXPECTED, f"unfinished and loaded by no rank: {', '.join(places)}", *places)

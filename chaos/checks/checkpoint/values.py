@@ -23,7 +23,7 @@ from chaos.observe.checkpoints.saved_state import SavedState
 from chaos.plan.model import Plan
 
 WHOLE = "weights and optimizer state are all there, and finite"
-OWN = "every value equals what the rank held after the saved step"
+HELD = "every value equals what the rank held after the saved step"
 MARKED = "the saved state is marked consistent"
 EQUAL = "every value equals the fault-free run's at the saved step"
 
@@ -33,31 +33,36 @@ def judge_values(
 ) -> None:
     """Judge the parameters of every file that loads."""
     baseline = Baseline(plan, history, artifacts)
-    own = digests(history, TRAIN)
+    recorded = digests(history, TRAIN)
     saved = resumed_from(plan, history, artifacts) if plan.resume.resumes else None
     for file, state in states.items():
-        _judge_whole(history, baseline, own, artifacts, file, state, collector)
+        _judge_whole(history, baseline, recorded, artifacts, file, state, collector)
     collector.settle(WHOLE, f"{len(states)} files are whole", *map(artifacts.relative, (file.path for file in states)))
     compared, comparable = 0, plan.equivalence.comparable
     for file, state in states.items():
-        event = own.get(file.rank, {}).get(_step(baseline, file, state))
+        event = recorded.get(file.rank, {}).get(_step(baseline, file, state))
         if event is not None:
             compared += 1
-            _judge_equal(OWN, baseline, file, state, event, event.source, saved, collector)
+            _judge_equal(HELD, baseline, file, state, event, event.source, saved, collector)
         elif not baseline.is_requested or (comparable is not None and _step(baseline, file, state) > comparable.until):
-            seen = f"rank {file.rank} recorded no digests at the saved step, and there is no baseline to compare with"
+            observation = (
+                f"rank {file.rank} recorded no digests at the saved step, and there is no baseline to compare with"
+            )
             collector.unknown(
-                OWN, seen, artifacts.relative(file.path), data=about(file.rank, file=artifacts.relative(file.path))
+                HELD,
+                observation,
+                artifacts.relative(file.path),
+                data=about(file.rank, file=artifacts.relative(file.path)),
             )
     if compared:
-        collector.settle(OWN, f"{compared} files compared by digest")
+        collector.settle(HELD, f"{compared} files compared by digest")
     collector.close()
     if baseline.is_requested:
         _judge_against_baseline(plan, artifacts, baseline, states, saved, collector)
 
 
 def _step(baseline: Baseline, file: OwnedCheckpoint, state: SavedState) -> int:
-    """Return the saved step; -1, a step without any record, where nothing tells it."""
+    """Return the saved step; -1, a step without any record, where it is not known."""
     step = step_in(baseline.history, baseline.artifacts, file, state)
     return -1 if step is None else step
 
@@ -82,10 +87,10 @@ def _judge_against_baseline(
     for file, state in states.items():
         event = baseline.digests.get(file.rank, {}).get(_step(baseline, file, state))
         if event is None:
-            seen = f"the baseline has no digests of rank {file.rank} at step {_step(baseline, file, state)}"
+            observation = f"the baseline has no digests of rank {file.rank} at step {_step(baseline, file, state)}"
             collector.unknown(
                 EQUAL,
-                seen,
+                observation,
                 artifacts.relative(file.path),
                 data=about(file.rank, step=_step(baseline, file, state), file=artifacts.relative(file.path)),
             )
@@ -106,7 +111,7 @@ def _parameters(event: Event | None) -> dict[str, str]:
 def _judge_whole(
     history: History,
     baseline: Baseline,
-    own: dict[int, dict[int, Event]],
+    recorded: dict[int, dict[int, Event]],
     artifacts: Artifacts,
     file: OwnedCheckpoint,
     state: SavedState,
@@ -116,7 +121,7 @@ def _judge_whole(
     step = _step(baseline, file, state)
     witnesses = [
         baseline.digests.get(file.rank, {}).get(step),
-        own.get(file.rank, {}).get(step),
+        recorded.get(file.rank, {}).get(step),
         next(iter(baseline.digests.get(file.rank, {}).values()), None),
         history.first("initial", attempt=TRAIN, rank=file.rank),
     ]
@@ -162,13 +167,13 @@ def _judge_flags(
     """Judge that the file is marked as a consistent state."""
     lacking = [name for name in sorted(names) if is_flag(name) and name not in state.numbers]
     if lacking and file.directory_step is not None:
-        seen = f"rank {file.rank}'s file lacks {text_list(lacking)}, by which a state is marked so"
-        collector.unknown(MARKED, seen, where, data=replace(subject, parameters=tuple(lacking)))
+        observation = f"rank {file.rank}'s file lacks {text_list(lacking)}, by which a state is marked so"
+        collector.unknown(MARKED, observation, where, data=replace(subject, parameters=tuple(lacking)))
     flags = {name: value for name, value in state.numbers.items() if is_flag(name) and value != 1}
     for name, value in flags.items():
-        seen = f"{name} is {value} in rank {file.rank}'s file: it was saved in the middle of an update"
+        observation = f"{name} is {value} in rank {file.rank}'s file: it was saved in the middle of an update"
         data = replace(subject, parameters=(name,), expected=1, seen=value)
-        collector.fail(MARKED, seen, where, data=data)
+        collector.fail(MARKED, observation, where, data=data)
 
 
 def _handed_over(history: History, file: OwnedCheckpoint) -> set[str]:

@@ -14,7 +14,7 @@ from chaos.history.reader import History
 from chaos.plan.model import Plan
 
 
-def own_accumulators(plan: Plan, history: History, artifacts: Artifacts) -> frozenset[str]:
+def unshared_accumulators(plan: Plan, history: History, artifacts: Artifacts) -> frozenset[str]:
     """Return names of the accumulated gradients in which the ranks of a replica group differ without a fault."""
     if artifacts.steps_per_update == 1:
         return frozenset()
@@ -33,5 +33,5 @@ def own_accumulators(plan: Plan, history: History, artifacts: Artifacts) -> froz
 
 
 def _differing(event: Event, other: Event | None) -> set[str]:
-    own, theirs = ((fact.data.get("parameters") if fact is not None else None) or {} for fact in (event, other))
-    return {name for name in own.keys() & theirs.keys() if is_accumulated(name) and own[name] != theirs[name]}
+    ours, theirs = ((fact.data.get("parameters") if fact is not None else None) or {} for fact in (event, other))
+    return {name for name in ours.keys() & theirs.keys() if is_accumulated(name) and ours[name] != theirs[name]}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from chaos.checks.consistency.accumulators import own_accumulators
+from chaos.checks.consistency.accumulators import unshared_accumulators
 from chaos.checks.consistency.groups import judge_groups
 from chaos.checks.consistency.replicas import judge_replicas
 from chaos.checks.loss import by_log
@@ -32,20 +32,20 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     collector = Collector(NAME)
     if trains_nothing(plan) and not history.select("step.end"):
         return []
-    compared, own = 0, own_accumulators(plan, history, artifacts)
+    compared, unshared = 0, unshared_accumulators(plan, history, artifacts)
     for attempt in (TRAIN, RESUME) if plan.resume.resumes else (TRAIN,):
         states = dict(_states(plan, history, attempt))
         for group in plan.layout.replica_groups:
             if len(group) < 2:
                 continue
             times = [
-                _judge_state(attempt, moment, _agreeing(plan, group, moment), events, own, collector)
+                _judge_state(attempt, moment, _agreeing(plan, group, moment), events, unshared, collector)
                 for moment, events in sorted(states.items())
             ]
             compared += sum(times)
             _judge_coverage(plan, attempt, group, states, collector)
-    seen = f"{compared} comparisons, all equal" if compared else "no replica group has more than one rank"
-    collector.settle(EXPECTED, seen)
+    observation = f"{compared} comparisons, all equal" if compared else "no replica group has more than one rank"
+    collector.settle(EXPECTED, observation)
     by_log.judge_agreement(logged(plan, history, artifacts), collector)
     judge_groups(plan, artifacts, collector)
     judge_replicas(plan, artifacts, collector)
@@ -123,45 +123,47 @@ def _judge_state(
     step: int,
     group: tuple[int, ...],
     events: dict[int, Event],
-    others: frozenset[str],
+    unshared: frozenset[str],
     collector: Collector,
 ) -> int:
     """Compare the ranks with the first of the group, and return their number.
 
-    ``others`` are names that each rank has of its own.
+    ``unshared`` are names of parameters that the ranks do not share.
     """
     present = [rank for rank in group if rank in events]
     if len(present) < 2:
         return 0
     reference = events[present[0]]
-    expected = _replicated(reference, others)
+    expected = _replicated(reference, unshared)
     compared = 0
     for rank in present[1:]:
-        own = _replicated(events[rank], others)
-        if bool(own) != bool(expected):
+        actual = _replicated(events[rank], unshared)
+        if bool(actual) != bool(expected):
             silent = rank if expected else present[0]
-            seen = f"no digests of rank {silent} {_moment(step)} of attempt {attempt}"
+            observation = f"no digests of rank {silent} {_moment(step)} of attempt {attempt}"
             collector.unknown(
-                EXPECTED, seen, reference.source, events[rank].source, data=about(silent, step=max(step, 0))
+                EXPECTED, observation, reference.source, events[rank].source, data=about(silent, step=max(step, 0))
             )
             continue
-        compared += bool(own)
-        names = sorted(name for name in {*own, *expected} if own.get(name) != expected.get(name))
+        compared += bool(actual)
+        names = sorted(name for name in {*actual, *expected} if actual.get(name) != expected.get(name))
         if names:
-            seen = f"ranks {present[0]} and {rank} disagree {_moment(step)} of attempt {attempt}: {text_list(names)}"
+            observation = (
+                f"ranks {present[0]} and {rank} disagree {_moment(step)} of attempt {attempt}: {text_list(names)}"
+            )
             collector.fail(
                 EXPECTED,
-                seen,
+                observation,
                 reference.source,
                 events[rank].source,
                 data=about(
                     (present[0], rank),
                     step=max(step, 0),
                     parameters=names,
-                    compared=len({*own, *expected}),
+                    compared=len({*actual, *expected}),
                     quantity="replica state",
                     expected=expected.get(names[0]),
-                    seen=own.get(names[0]),
+                    seen=actual.get(names[0]),
                 ),
             )
     return compared
@@ -173,6 +175,6 @@ def _moment(step: int) -> str:
     return f"after step {step}" if step else "before the first step"
 
 
-def _replicated(event: Event, others: frozenset[str] = frozenset()) -> dict[str, object]:
+def _replicated(event: Event, unshared: frozenset[str] = frozenset()) -> dict[str, object]:
     parameters = event.data.get("parameters") or {}
-    return {name: digest for name, digest in parameters.items() if is_replicated(name) and name not in others}
+    return {name: digest for name, digest in parameters.items() if is_replicated(name) and name not in unshared}

@@ -37,8 +37,10 @@ def judge_groups(plan: Plan, artifacts: Artifacts, collector: Collector) -> None
                 data=about(rank, file=where),
             )
         elif named != groups[rank]:
-            seen = f"the file of rank {rank} names {list(named[:8])}, its replica group is {list(groups[rank][:8])}"
-            collector.fail(EXPECTED, seen, where, data=about(rank, file=where))
+            observation = (
+                f"the file of rank {rank} names {list(named[:8])}, its replica group is {list(groups[rank][:8])}"
+            )
+            collector.fail(EXPECTED, observation, where, data=about(rank, file=where))
     for rank in groups:
         if rank not in files and not _taken(plan, rank, named_ranks):
             collector.unknown(EXPECTED, f"there is no file of rank {rank}", "job", data=about(rank))

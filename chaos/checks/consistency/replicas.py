@@ -31,9 +31,12 @@ def judge_replicas(plan: Plan, artifacts: Artifacts, collector: Collector) -> No
     for rank, group, event in given:
         ranks = event.fields["dp"]
         if set(ranks) != set(group):
-            seen = f"rank {rank} is given {_some(ranks)}, and its replica group in the plan is {_some(group)}"
+            observation = f"rank {rank} is given {_some(ranks)}, and its replica group in the plan is {_some(group)}"
             collector.unknown(
-                EXPECTED, f"{seen}: the plan may be of another layout than the job", event.source, data=about(rank)
+                EXPECTED,
+                f"{observation}: the plan may be of another layout than the job",
+                event.source,
+                data=about(rank),
             )
     if given:
         collector.settle(EXPECTED, f"in {len(given)} lines", *(event.source for *_, event in given[:5]), by_log=True)

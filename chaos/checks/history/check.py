@@ -83,14 +83,18 @@ def _judge_processes(plan: Plan, history: History, attempt: str, collector: Coll
     identified = {(event.rank, event.pid) for event in history.select("rank.found", attempt=attempt)}
     for event in history.select("rank.found", attempt=attempt):
         if event.rank in ranks and (event.rank, event.pid) not in agents:
-            seen = f"no history of rank {event.rank} in attempt {attempt}, though its process {event.pid} was found"
-            collector.unknown(expected, seen, event.source, data=about(event.rank, pids=event.pid))
+            observation = (
+                f"no history of rank {event.rank} in attempt {attempt}, though its process {event.pid} was found"
+            )
+            collector.unknown(expected, observation, event.source, data=about(event.rank, pids=event.pid))
     # A process that ends before it trains may be gone before the harness has looked.
     trained = {(event.rank, event.pid): event for event in reversed(history.select("step.begin", attempt=attempt))}
     for (rank, pid), event in sorted(trained.items(), key=str):
         if rank in ranks and (rank, pid) not in identified:
-            seen = f"process {pid} trained as rank {rank} in attempt {attempt}, and the harness never identified it"
-            collector.unknown(expected, seen, event.source, data=about(rank, pids=pid))
+            observation = (
+                f"process {pid} trained as rank {rank} in attempt {attempt}, and the harness never identified it"
+            )
+            collector.unknown(expected, observation, event.source, data=about(rank, pids=pid))
 
 
 def _judge_run(plan: Plan, history: History, collector: Collector) -> None:
@@ -130,15 +134,15 @@ def _judge_boots(history: History, collector: Collector) -> None:
     for event in history.select("writer.start"):
         starts.setdefault((event.data.get("host"), event.data.get("boot")), event)
     unmeasured = {where: event for where, event in starts.items() if where not in history.clocks}
-    own = history.first("writer.start", writer="harness")
-    if own is not None:
-        unmeasured.setdefault((own.data.get("host"), own.data.get("boot")), own)
+    harness_start = history.first("writer.start", writer="harness")
+    if harness_start is not None:
+        unmeasured.setdefault((harness_start.data.get("host"), harness_start.data.get("boot")), harness_start)
     unsaid = {where: event for where, event in starts.items() if None in where}
     if unsaid or not starts:
         collector.unknown(expected, "some writers do not name their host", *places(unsaid.values()))
     elif len(unmeasured) > 1:
-        seen = f"{len(unmeasured)} hosts or boots have monotonic clocks that cannot be compared"
-        collector.unknown(expected, seen, *(event.source for event in unmeasured.values()))
+        observation = f"{len(unmeasured)} hosts or boots have monotonic clocks that cannot be compared"
+        collector.unknown(expected, observation, *(event.source for event in unmeasured.values()))
     _judge_errors(history, collector)
     collector.settle(expected, "; ".join(["they are", *_clock_texts(history)]))
 
@@ -165,14 +169,16 @@ def _judge_fetched(history: History, collector: Collector) -> None:
         files = files if isinstance(files, dict) and files else {"all": "no reason is recorded"}
         name, why = next(iter(files.items()))
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""
-        seen = (
+        observation = (
             f"{len(files)} of host {event.data.get('host')} in attempt {event.attempt} were not copied: {name} "
             f"({why}){more}"
         )
-        collector.unknown(expected, seen, event.source)
+        collector.unknown(expected, observation, event.source)
     for event in history.select("host.lost"):
-        seen = f"the connection to host {event.data.get('host')} was lost, and what the host did afterwards is unknown"
-        collector.unknown(expected, seen, event.source)
+        observation = (
+            f"the connection to host {event.data.get('host')} was lost, and what the host did afterwards is unknown"
+        )
+        collector.unknown(expected, observation, event.source)
 
 
 def _clock_texts(history: History) -> list[str]:

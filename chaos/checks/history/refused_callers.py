@@ -49,7 +49,7 @@ def judge_refused_callers(history: History, artifacts: Artifacts, collector: Col
 
 
 def _who(refused: Event) -> str:
-    """Return the process that called, where the kernel has told it; else the recorder of the refusal."""
+    """Return the calling process, if the kernel has named it; else the process that recorded the refusal."""
     return f"process {refused.pid}: " if refused.writer == "harness" else f"rank {refused.rank} was called: "
 
 

@@ -1,4 +1,4 @@
-"""Part of check ``history``: half a line at the end of a file whose writer was ended, by which nothing is lost."""
+"""Part of check ``history``: half a line at the end of a file loses nothing if its writer was ended."""
 
 from __future__ import annotations
 

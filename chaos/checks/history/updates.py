@@ -89,12 +89,12 @@ def judge_updates(plan: Plan, history: History, artifacts: Artifacts, collector:
         return
     where = (_line(plan), f"{place}{observed.last.source}")
     if not observed.fits(every):
-        seen = f"after step {step_of(observed.last)} it had made {observed.updates}"
+        text = f"after step {step_of(observed.last)} it had made {observed.updates}"
         if every > 1:
-            collector.fail(expected, seen, *where, data=about(step=step_of(observed.last)))
+            collector.fail(expected, text, *where, data=about(step=step_of(observed.last)))
         elif observed.updates:
-            seen = f"{seen}: write job.steps_per_update: {observed.lowest}, to count steps and updates apart"
-            collector.unknown(expected, seen, *where, data=about(step=step_of(observed.last)))
+            text = f"{text}: write job.steps_per_update: {observed.lowest}, to count steps and updates apart"
+            collector.unknown(expected, text, *where, data=about(step=step_of(observed.last)))
     elif every > 1:
         collector.settle(expected, f"after step {step_of(observed.last)} it had made {observed.updates}", *where)
 
@@ -105,19 +105,19 @@ def _line(plan: Plan) -> str:
 
 
 def _counts(history: History) -> Iterator[tuple[Event, int]]:
-    """Yield the states whose number of updates can be read from the digest, each with the number."""
+    """Yield each state with its number of updates, if the number can be read from the digest."""
     first = min((event.mono for event in history.select("fault.injecting")), default=None)
     for rank in sorted({event.rank for event in history.select("digest", attempt=TRAIN) if event.rank is not None})[
         :_MOST_RANKS
     ]:
         begins = history.select("train.begin", attempt=TRAIN, rank=rank)
         again = begins[1].mono if len(begins) > 1 else None
-        own = [
+        states = [
             event
             for event in history.select("digest", attempt=TRAIN, rank=rank)
             if (first is None or event.mono < first) and (again is None or event.mono < again)
         ]
-        for event in own[:: -(-len(own) // _MOST_POINTS) or 1]:
+        for event in states[:: -(-len(states) // _MOST_POINTS) or 1]:
             digest = _digest(event.data.get("parameters"))
             updates = None if digest is None or step_of(event) > _MOST_STEPS else _updates(digest, step_of(event))
             if updates is not None:

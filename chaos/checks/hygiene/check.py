@@ -56,9 +56,9 @@ def _judge_exit(
     for judged in judged_exits(plan, history, exits, fault):
         data = about(rank, pids=judged.event.pid, quantity="exit status", seen=exit_status(judged.event))
         if judged.planned is None:
-            collector.unknown(judged.expected, judged.seen, judged.event.source, data=data)
+            collector.unknown(judged.expected, judged.observation, judged.event.source, data=data)
         elif not judged.planned:
-            collector.fail(judged.expected, judged.seen, judged.event.source, data=data)
+            collector.fail(judged.expected, judged.observation, judged.event.source, data=data)
     _judge_identity(history, attempt, rank, exits, text, collector)
 
 
@@ -68,17 +68,21 @@ def _judge_identity(
     for event in exits:
         later = history.select(attempt=attempt, rank=rank, pid=event.pid, writer="agent")[-1:]
         if later and event.surely_before(later[0]):
-            seen = f"process {event.pid} has recorded {later[0].event} after its exit: it is another's"
-            collector.unknown(expected, seen, event.source, later[0].source, data=about(event.rank, pids=event.pid))
+            observation = f"process {event.pid} has recorded {later[0].event} after its exit: it is another's"
+            collector.unknown(
+                expected, observation, event.source, later[0].source, data=about(event.rank, pids=event.pid)
+            )
     starts = history.select("rank.found", attempt=attempt, rank=rank)
     for event in exits:
         if (doubt := other_process(event, [start for start in starts if start.pid == event.pid])) is not None:
-            seen = f"the exit status of process {event.pid} is not that of the process which was rank {rank}: {doubt}"
-            collector.unknown(expected, seen, event.source, *places(starts), data=about(rank, pids=event.pid))
+            observation = (
+                f"the exit status of process {event.pid} is not that of the process which was rank {rank}: {doubt}"
+            )
+            collector.unknown(expected, observation, event.source, *places(starts), data=about(rank, pids=event.pid))
     for start in starts:
         if exits and start.pid not in {event.pid for event in exits}:
-            seen = f"no exit status of process {start.pid}, which was rank {rank}"
-            collector.unknown(expected, seen, start.source, *places(exits), data=about(rank, pids=start.pid))
+            observation = f"no exit status of process {start.pid}, which was rank {rank}"
+            collector.unknown(expected, observation, start.source, *places(exits), data=about(rank, pids=start.pid))
 
 
 def _judge_launcher(plan: Plan, history: History, attempt: str, collector: Collector) -> None:
@@ -96,8 +100,8 @@ def _judge_launcher(plan: Plan, history: History, attempt: str, collector: Colle
         collector.unknown(expected, "no exit status was recorded")
     for event in exits:
         if None not in (event.data.get("signal"), event.data.get("code")):
-            seen = f"{exit_status(event)} and exit code {event.data.get('code')}: a process cannot end by both"
-            collector.unknown(expected, seen, event.source, data=about(pids=event.pid))
+            observation = f"{exit_status(event)} and exit code {event.data.get('code')}: a process cannot end by both"
+            collector.unknown(expected, observation, event.source, data=about(pids=event.pid))
         elif not (event.data.get("code") == 0 if end is None else end.was(event)):
             collector.fail(
                 expected,
@@ -131,8 +135,8 @@ def _judge_healed(plan: Plan, history: History, artifacts: Artifacts, collector:
                 data=about(fault=fault.id),
             )
         elif made and healed[-1].mono < made[-1].mono:
-            seen = f"fault {fault.id} was made again after its last healing"
-            collector.unknown(expected, seen, made[-1].source, healed[-1].source, data=about(fault=fault.id))
+            observation = f"fault {fault.id} was made again after its last healing"
+            collector.unknown(expected, observation, made[-1].source, healed[-1].source, data=about(fault=fault.id))
     ledger = Ledger(artifacts.run_dir / "undo.jsonl").read()
     if not ledger.steps:
         # Even a run without a fault has steps of its own there: its job, its private directory.
@@ -161,14 +165,14 @@ def _judge_left(plan: Plan, history: History, artifacts: Artifacts, collector: C
             orphan for orphan in event.data.get("orphans") or [] if (orphan.get("pid"), orphan.get("node")) not in known
         ]
         if left:
-            seen = f"outlived the ranks of attempt {event.attempt}: {_processes(left)}"
-            collector.fail(expected, seen, event.source, data=about(pids=_ids(left)))
+            observation = f"outlived the ranks of attempt {event.attempt}: {_processes(left)}"
+            collector.fail(expected, observation, event.source, data=about(pids=_ids(left)))
     if not events:
         collector.unknown(expected, "no check was made: the history has no hygiene event")
     launched = history.last("attempt.start")
     if events and launched is not None and events[-1].mono < launched.mono:
-        seen = f"no check was made after attempt {launched.attempt} had started"
-        collector.unknown(expected, seen, events[-1].source, launched.source)
+        observation = f"no check was made after attempt {launched.attempt} had started"
+        collector.unknown(expected, observation, events[-1].source, launched.source)
     for event in events:
         if event.data.get("orphans"):
             collector.fail(
@@ -211,13 +215,13 @@ def _judge_ports(event: Event, expected: str, collector: Collector) -> None:
     ports = event.data.get("ports")
     if not isinstance(ports, list):
         return  # reported as not looked for
-    own = [port for port in ports if not isinstance(port, dict)]
-    if own:
+    open_ports = [port for port in ports if not isinstance(port, dict)]
+    if open_ports:
         collector.fail(
             expected,
-            f"ports still open: {text_list(own)}",
+            f"ports still open: {text_list(open_ports)}",
             event.source,
-            data=about(quantity="port", seen=text_list(own)),
+            data=about(quantity="port", seen=text_list(open_ports)),
         )
     for entry in ports:
         if isinstance(entry, dict):
@@ -226,8 +230,8 @@ def _judge_ports(event: Event, expected: str, collector: Collector) -> None:
                 [process for process in listeners if isinstance(process, dict)] if isinstance(listeners, list) else []
             )
             by = _processes(listed) if listed else "processes that cannot be seen"
-            seen = f"port {entry.get('port')} is in use by processes of no known run: {by}"
-            collector.unknown(expected, seen, event.source, data=about(quantity="port", seen=entry.get("port")))
+            observation = f"port {entry.get('port')} is in use by processes of no known run: {by}"
+            collector.unknown(expected, observation, event.source, data=about(quantity="port", seen=entry.get("port")))
 
 
 def _ids(listed: object) -> list[int | None]:

@@ -31,12 +31,12 @@ class ExpectedExit:
 
 @dataclass(frozen=True)
 class JudgedExit:
-    """The exit of a process. ``planned`` is None where its status is not known; ``seen`` says what it was."""
+    """The exit of a process. ``planned`` is None where its status is not known; ``observation`` says what it was."""
 
     event: Event
     planned: bool | None
     expected: str
-    seen: str
+    observation: str
 
 
 _WELL = ExpectedExit("exit code 0", lambda signal, code: signal is None and code == 0)
@@ -67,8 +67,8 @@ def expected_exit(plan: Plan, attempt: str | None, fault: PlannedFault | None) -
         # Whether it still hears of the exit, or the teardown ends it, is a matter of time.
         return ExpectedExit("any status", lambda signal, code: True)
     if fault is not None and (end := wanted_end(fault)) is not None:
-        wanted = (end.signal, None) if end.code is None else (None, end.code)
-        return ExpectedExit(str(end), lambda signal, code: (signal, code) == wanted)
+        planned_status = (end.signal, None) if end.code is None else (None, end.code)
+        return ExpectedExit(str(end), lambda signal, code: (signal, code) == planned_status)
     if fault is not None and effect_of(fault.kind).reboots:
         # The kernel that could say how it ended has ended with it; the new boot proves the reboot.
         return ExpectedExit("any status, or none", lambda signal, code: signal is not None or code != 0)
@@ -94,7 +94,7 @@ def judged_exits(
             yield _of_new(plan, event)
         elif expected.by(event):
             yield JudgedExit(event, True, text, exit_status(event))
-        elif _is_untold(event):
+        elif _lacks_status(event):
             yield JudgedExit(event, None, text, f"process {event.pid} has ended, and its exit status is unknown")
         else:
             yield JudgedExit(event, False, text, exit_status(event))
@@ -114,17 +114,17 @@ def _of_replaced(plan: Plan, history: History, event: Event, expected: str) -> J
     made = {act.data.get("fault") for act in acts}
     ends = [end for fault in plan.faults if fault.id in made and (end := wanted_end(fault)) is not None]
     planned: bool | None = True
-    seen = exit_status(event)
+    observation = exit_status(event)
     if ends:
         planned = any(end.was(event) for end in ends)
-        seen = f"its process {event.pid}, which a fault has ended, {exit_status(event)}"
+        observation = f"its process {event.pid}, which a fault has ended, {exit_status(event)}"
     elif any(fault.id in made and effect_of(fault.kind).reboots for fault in plan.faults):
         pass  # the kernel that could say how it ended has ended with it
-    elif _is_untold(event):
-        planned, seen = None, f"its process {event.pid} was replaced, and its exit status is unknown"
+    elif _lacks_status(event):
+        planned, observation = None, f"its process {event.pid} was replaced, and its exit status is unknown"
     elif signal_number(event.data.get("signal")) is None and event.data.get("code") == 0:
-        planned, seen = False, f"its process {event.pid}, which was replaced, {exit_status(event)}"
-    return JudgedExit(event, planned, expected, seen)
+        planned, observation = False, f"its process {event.pid}, which was replaced, {exit_status(event)}"
+    return JudgedExit(event, planned, expected, observation)
 
 
 def _of_new(plan: Plan, event: Event) -> JudgedExit:
@@ -133,12 +133,12 @@ def _of_new(plan: Plan, event: Event) -> JudgedExit:
     text = f"the new process of rank {event.rank} ends with {expected.text}"
     if expected.by(event):
         return JudgedExit(event, True, text, exit_status(event))
-    if _is_untold(event):
+    if _lacks_status(event):
         return JudgedExit(event, None, text, f"process {event.pid} has ended, and its exit status is unknown")
     return JudgedExit(event, False, text, exit_status(event))
 
 
-def _is_untold(event: Event) -> bool:
+def _lacks_status(event: Event) -> bool:
     """Return whether an end is known without its cause: the kernel that knew it is gone, or was not asked."""
     return event.data.get("signal") is None and event.data.get("code") is None
 

@@ -33,8 +33,10 @@ def judge_leftovers(plan: Plan, history: History, artifacts: Artifacts, collecto
             if not _is_explained(leftover, dumped):
                 collector.fail(EXPECTED, f"a process has left a memory dump in {name}", name, data=about(file=name))
         elif leftover.pid in ends and ends[leftover.pid].data.get("code") == 0:
-            seen = f"{name} holds the id of process {leftover.pid}, which ended normally"
-            collector.fail(EXPECTED, seen, name, ends[leftover.pid].source, data=about(pids=leftover.pid, file=name))
+            observation = f"{name} holds the id of process {leftover.pid}, which ended normally"
+            collector.fail(
+                EXPECTED, observation, name, ends[leftover.pid].source, data=about(pids=leftover.pid, file=name)
+            )
     collector.settle(EXPECTED, "none does, but by a fault" if left else "none does")
 
 

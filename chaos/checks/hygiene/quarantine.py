@@ -28,10 +28,10 @@ def judge_quarantine(plan: Plan, history: History, collector: Collector) -> None
             continue
         left = sorted({str(card) for card in after} - {str(card) for card in before})
         if left:
-            seen = f"left quarantined: {text_list(left)} on {node}; {event.data.get('advice')}"
+            observation = f"left quarantined: {text_list(left)} on {node}; {event.data.get('advice')}"
             collector.fail(
                 EXPECTED,
-                seen,
+                observation,
                 event.source,
                 data=about(nodes=event.data.get("node"), quantity="card", seen=text_list(left)),
             )

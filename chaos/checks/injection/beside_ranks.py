@@ -35,15 +35,15 @@ def beside_doubts(history: History, fault: PlannedFault, landing: Event, injecti
     if not in_role:
         yield f"process {act.pid} was never identified as the {fault.role}", (act.source, *places(identified))
     elif (doubt := identity_doubt(in_role, act)) is not None:
-        seen = f"process {act.pid} is not proven to be the one identified as the {fault.role}: {doubt}"
-        yield seen, (act.source, *places(identified))
+        reason = f"process {act.pid} is not proven to be the one identified as the {fault.role}: {doubt}"
+        yield reason, (act.source, *places(identified))
     required = wanted_end(fault)
     if required is None:
         yield f"it is not known how the {fault.role} shows a fault of kind {fault.kind}", (landing.source,)
         return
     if signal_number(shown.get("signal")) != required.signal:
-        seen = signal_name(signal_number(shown.get("signal")))
-        yield f"the evidence for the {fault.role} shows {seen}, not {required}", (landing.source,)
+        shown_signal = signal_name(signal_number(shown.get("signal")))
+        yield f"the evidence for the {fault.role} shows {shown_signal}, not {required}", (landing.source,)
     exits = [event for event in history.select("launcher.exit", attempt=act.attempt) if event.pid == act.pid]
     if not exits:
         yield f"no exit status of the {fault.role} (process {act.pid})", (act.source,)

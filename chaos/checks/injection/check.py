@@ -90,9 +90,9 @@ class _Case:
         """The fault as data."""
         return about(self.fault.ranks, step=self.fault.trigger.get("step"), fault=self.fault.id)
 
-    def unproven(self, seen: str, *where: str) -> None:
+    def unproven(self, observation: str, *where: str) -> None:
         """Say that the fault is not proven."""
-        self.collector.unknown(self.planned, seen, self.line, *where, data=self.subject)
+        self.collector.unknown(self.planned, observation, self.line, *where, data=self.subject)
 
     def of_fault(self, event: str) -> list[Event]:
         return self.history.select(event, fault=self.fault.id)
@@ -111,8 +111,8 @@ def _judge(case: _Case) -> None:
         if raised.rank not in case.fault.ranks:
             case.unproven(f"rank {raised.rank} raised it, which was not planned", raised.source)
     if len(landings) > 1 or injected_again(injections):
-        seen = f"injected twice: {len(landings)} landings, {len(injections)} injections"
-        case.collector.fail(case.planned, seen, case.line, *places(landings or injections), data=case.subject)
+        observation = f"injected twice: {len(landings)} landings, {len(injections)} injections"
+        case.collector.fail(case.planned, observation, case.line, *places(landings or injections), data=case.subject)
     if often := scaled_too_often(case.history, case.fault):
         ranks = ranks_text(dict.fromkeys(event.rank for event in often if event.rank is not None))
         case.collector.fail(case.planned, f"scaled too often on {ranks}", case.line, *places(often), data=case.subject)
@@ -146,8 +146,8 @@ def _judge(case: _Case) -> None:
         case.unproven(doubt, *where)
     for doubt, where in trigger_doubts(case.plan, case.history, case.artifacts, case.fault, landing, injections):
         case.unproven(doubt, *where)
-    seen = f"landed on {_target(case.fault)}, proven by {_proven_by(case, landing)}"
-    case.collector.settle(case.planned, seen, case.line, landing.source, data=case.subject)
+    observation = f"landed on {_target(case.fault)}, proven by {_proven_by(case, landing)}"
+    case.collector.settle(case.planned, observation, case.line, landing.source, data=case.subject)
 
 
 def _proven_by(case: _Case, landing: Event) -> str:
@@ -176,8 +176,8 @@ def _judge_landing(case: _Case, landing: Event, injections: list[Event]) -> None
     hit = {entry.get("rank") for entry in evidence}
     recorded = set(landing.data.get("ranks") or [])
     if recorded != planned:
-        seen = f"it landed on {ranks_text(sorted(recorded))}: the planned fault was not injected"
-        case.unproven(seen, landing.source)
+        observation = f"it landed on {ranks_text(sorted(recorded))}: the planned fault was not injected"
+        case.unproven(observation, landing.source)
     for rank in sorted(planned - hit):
         case.unproven(f"no evidence that rank {rank} was hit", landing.source)
     for extra in sorted(hit - planned, key=str):
@@ -187,8 +187,8 @@ def _judge_landing(case: _Case, landing: Event, injections: list[Event]) -> None
             case.unproven(f"rank {injection.rank} was hit, which was not planned", injection.source)
     for entry in evidence:
         if entry.get("rank") in planned:
-            own = [injection for injection in injections if injection.rank == entry["rank"]]
-            _judge_rank(case, landing, entry, own)
+            of_rank = [injection for injection in injections if injection.rank == entry["rank"]]
+            _judge_rank(case, landing, entry, of_rank)
     for doubt, where in on_node.early_doubts(case.fault, landing, evidence, injections):
         case.unproven(doubt, *where)
 
@@ -206,13 +206,14 @@ def _judge_rank(case: _Case, landing: Event, evidence: dict[str, Any], injection
         case.unproven(f"the landing is recorded before the injection{disorder}", landing.source, injection.source)
     _judge_identity(case, injection)
     signal = _expected_signal(case.fault, injection)
-    seen = signal_number(evidence.get("signal"))
-    if signal is not None and seen != signal:
-        text = f"the evidence for rank {rank} shows {signal_name(seen)}, not {signal_name(signal)}"
+    shown_signal = signal_number(evidence.get("signal"))
+    if signal is not None and shown_signal != signal:
+        text = f"the evidence for rank {rank} shows {signal_name(shown_signal)}, not {signal_name(signal)}"
         case.unproven(text, landing.source)
-    elif signal is None and seen is not None and _sends_none(case):
+    elif signal is None and shown_signal is not None and _sends_none(case):
         case.unproven(
-            f"the evidence for rank {rank} shows {signal_name(seen)}, but this fault sends no signal", landing.source
+            f"the evidence for rank {rank} shows {signal_name(shown_signal)}, but this fault sends no signal",
+            landing.source,
         )
     _judge_proof(case, ProofCase(case.plan, case.history, case.artifacts, case.fault, landing, injection, evidence))
     end = wanted_end(case.fault)
@@ -278,8 +279,8 @@ def _judge_identity(case: _Case, injection: Event) -> None:
     if not identified:
         case.unproven(f"process {pid} was never identified as rank {rank}", injection.source)
     elif (doubt := identity_doubt(identified, injection)) is not None:
-        seen = f"process {pid} is not proven to be the one identified as rank {rank}: {doubt}"
-        case.unproven(seen, injection.source, *places(identified))
+        observation = f"process {pid} is not proven to be the one identified as rank {rank}: {doubt}"
+        case.unproven(observation, injection.source, *places(identified))
     if not started:
         case.unproven(f"no agent of rank {rank} has recorded from process {pid}", injection.source)
     target = injection.data.get("target_rank")
@@ -299,24 +300,25 @@ def _judge_barrier(case: _Case, landing: Event, evidence: dict[str, object], inj
             case.unproven(f"no barrier in the evidence for rank {rank}", landing.source)
         return
     if held not in trigger_demands.barriers:
-        seen = f"rank {rank} was at {place_text(held)}: the planned fault was not injected"
-        case.unproven(seen, landing.source)
+        observation = f"rank {rank} was at {place_text(held)}: the planned fault was not injected"
+        case.unproven(observation, landing.source)
     recorded = (landing.data.get("step"), landing.data.get("phase"))
     if recorded != held and recorded != (None, None):
         case.unproven(f"the landing says step {recorded[0]}, phase {recorded[1]}, its evidence {held}", landing.source)
-    own = [
+    barriers = [
         event
         for event in by_rank(case.history, "barrier.reached", injection.attempt or "").get(rank or 0, [])
         if event.data.get("fault") == case.fault.id and event.pid == injection.pid
     ]
-    if not own:
+    if not barriers:
         case.unproven(f"rank {rank}'s own history has no barrier of this fault", landing.source)
         return
-    reached = own[-1]
-    own_place = barrier(reached.data.get("step"), reached.data.get("phase"))
-    if own_place != held:
-        seen = f"rank {rank}'s own history says {place_text(own_place) if own_place else 'nothing about its place'}"
-        case.unproven(f"{seen}; the evidence says {place_text(held)}", reached.source, landing.source)
+    reached = barriers[-1]
+    recorded_place = barrier(reached.data.get("step"), reached.data.get("phase"))
+    if recorded_place != held:
+        place = place_text(recorded_place) if recorded_place else "nothing about its place"
+        observation = f"rank {rank}'s own history says {place}"
+        case.unproven(f"{observation}; the evidence says {place_text(held)}", reached.source, landing.source)
     if (late := out_of_order(reached, injection)) is not None:
         case.unproven(f"rank {rank} was hit before it reached the barrier{late}", injection.source, reached.source)
     if dead:
@@ -324,7 +326,7 @@ def _judge_barrier(case: _Case, landing: Event, evidence: dict[str, object], inj
         _judge_progress(case, reached, held)
 
 
-def _own_events(history: History, like: Event) -> list[Event]:
+def _events_of_process(history: History, like: Event) -> list[Event]:
     return [
         event
         for event in history.events
@@ -339,7 +341,7 @@ def _judge_silence(case: _Case, reached: Event) -> None:
     """
     later = [
         event
-        for event in _own_events(case.history, reached)
+        for event in _events_of_process(case.history, reached)
         if event.seq > reached.seq and event.event not in (ACTING, WRITTEN)
     ]
     if str(reached.data.get("phase")).startswith(HANDLER):
@@ -348,8 +350,10 @@ def _judge_silence(case: _Case, reached: Event) -> None:
             event for event in later if event.event == "handler.exit" and event.data.get("name") == _handler(reached)
         ]
     if later:
-        seen = f"rank {reached.rank} went on after the barrier: {later[0].event} (and {len(later) - 1} more events)"
-        case.unproven(seen, later[0].source, reached.source)
+        observation = (
+            f"rank {reached.rank} went on after the barrier: {later[0].event} (and {len(later) - 1} more events)"
+        )
+        case.unproven(observation, later[0].source, reached.source)
 
 
 def _handler(reached: Event) -> str:
@@ -358,7 +362,7 @@ def _handler(reached: Event) -> str:
 
 def _judge_progress(case: _Case, reached: Event, held: Barrier) -> None:
     """Judge that the rank's own steps agree with the barrier: it was really there."""
-    before = [event for event in _own_events(case.history, reached) if event.seq < reached.seq]
+    before = [event for event in _events_of_process(case.history, reached) if event.seq < reached.seq]
     begun = [step_of(event) for event in before if event.event == "step.begin"]
     ended = [step_of(event) for event in before if event.event == "step.end"]
     step, phase = held
@@ -373,9 +377,9 @@ def _judge_progress(case: _Case, reached: Event, held: Barrier) -> None:
 
 def _judge_unplanned(plan: Plan, history: History, collector: Collector) -> None:
     ids = {fault.id for fault in plan.faults}
-    others = [event for name in ("fault.injecting", "fault.landed") for event in history.select(name)]
-    others = [event for event in others if event.data.get("fault") not in ids]
-    for event in others:
+    made = [event for name in ("fault.injecting", "fault.landed") for event in history.select(name)]
+    unplanned = [event for event in made if event.data.get("fault") not in ids]
+    for event in unplanned:
         collector.unknown(
             "only planned faults are made",
             f"fault {event.data.get('fault')} was not planned",

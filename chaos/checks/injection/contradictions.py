@@ -45,8 +45,8 @@ def other_act_doubts(
             yield f"it is recorded as a fault of kind {kind}", (event.source,)
     for event in injections:
         if landing.attempt not in (None, event.attempt):
-            seen = f"it was made in attempt {event.attempt}, and the landing is of attempt {landing.attempt}"
-            yield seen, (event.source, landing.source)
+            contradiction = f"it was made in attempt {event.attempt}, and the landing is of attempt {landing.attempt}"
+            yield contradiction, (event.source, landing.source)
         sent = signal_number(event.data.get("signal"))
         if None not in (sent, signal) and sent != signal:
             yield f"{signal_name(sent)} was sent, not {signal_name(signal)}", (event.source,)
@@ -56,7 +56,7 @@ def other_act_doubts(
     for name in _BY_THE_RANK:
         for event in history.select(name, fault=fault.id):
             if (event.attempt, event.rank, event.pid) not in ordered:
-                seen = (
+                contradiction = (
                     f"process {event.pid} of rank {event.rank} did it in attempt {event.attempt} without being told to"
                 )
-                yield seen, (event.source,)
+                yield contradiction, (event.source,)

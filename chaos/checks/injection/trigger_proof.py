@@ -33,7 +33,7 @@ class _Fired:
 
     def doubts(self, trigger: Mapping[str, Any]) -> Iterator[Doubt]:
         """Yield every reason to doubt that this trigger, or part of one, held."""
-        yield from self._own(trigger)
+        yield from self._condition_doubts(trigger)
         for part in trigger.get("all") or ():
             yield from self.doubts(part)
         alternatives = [list(self.doubts(part)) for part in trigger.get("any") or ()]
@@ -44,10 +44,10 @@ class _Fired:
             where = dict.fromkeys(place for doubts in alternatives for _, places in doubts for place in places)
             yield f"no alternative of the trigger held: {each}", tuple(where)
 
-    def _own(self, trigger: Mapping[str, Any]) -> Iterator[Doubt]:
+    def _condition_doubts(self, trigger: Mapping[str, Any]) -> Iterator[Doubt]:
         """Yield the doubts about the conditions in the trigger itself."""
-        if self.barriers and (own_barrier := barrier_of(trigger)) is not None:
-            yield from self._held_at(own_barrier)
+        if self.barriers and (planned_barrier := barrier_of(trigger)) is not None:
+            yield from self._held_at(planned_barrier)
         if (seconds := trigger.get("elapsed")) is not None:
             yield from self._elapsed(float(seconds))
         if other := trigger.get("after"):

@@ -40,10 +40,10 @@ def judge_losses(plan: Plan, logs: Logged, line: str, collector: Collector) -> N
         compared += log.compared
         difference = log.early or log.late
         if difference is not None:
-            seen = f"first at rank {log.rank}, step {difference.ours.step}: {_compared(difference)}"
+            observation = f"first at rank {log.rank}, step {difference.ours.step}: {_compared(difference)}"
             collector.fail(
                 expected,
-                seen,
+                observation,
                 line,
                 difference.ours.where,
                 difference.theirs.where,
@@ -66,12 +66,12 @@ def judge_losses(plan: Plan, logs: Logged, line: str, collector: Collector) -> N
 def judge_agreement(logs: Logged, collector: Collector) -> None:
     """Judge that ranks with the same state print the same, where they did before."""
     for rank, other, difference in logs.apart:
-        seen = (
+        observation = (
             f"ranks {other} and {rank} print {difference.theirs} and {difference.ours} at step {difference.ours.step}"
         )
         collector.fail(
             AGREE,
-            seen,
+            observation,
             difference.theirs.where,
             difference.ours.where,
             data=about(
@@ -102,8 +102,8 @@ def judge_first(log: RankLog, saved: int, expected: str, line: str, collector: C
             data=about(log.rank, step=first.step),
         )
     elif first.step > saved + 1 and log.missing_count:
-        seen = f"the first step in the log of rank {log.rank} is {first.step}"
-        collector.unknown(expected, seen, line, first.where, data=about(log.rank))
+        observation = f"the first step in the log of rank {log.rank} is {first.step}"
+        collector.unknown(expected, observation, line, first.where, data=about(log.rank))
 
 
 def judge_sequence(log: RankLog, attempt: str, goals: tuple[int, ...], collector: Collector) -> None:
@@ -120,15 +120,15 @@ def judge_sequence(log: RankLog, attempt: str, goals: tuple[int, ...], collector
         if left:
             del left[0]
         else:
-            seen = f"rank {log.rank} trained step {after.step} again (after step {before.step})"
-            collector.fail(expected, seen, after.where, before.where, data=about(log.rank, step=after.step))
+            observation = f"rank {log.rank} trained step {after.step} again (after step {before.step})"
+            collector.fail(expected, observation, after.where, before.where, data=about(log.rank, step=after.step))
     if launch.first is None:
         collector.unknown(
             expected, f"the log of rank {log.rank} has no step of attempt {attempt}", data=about(log.rank)
         )
     elif attempt == TRAIN and launch.first.step != 1 and log.missing_count:
-        seen = f"the first step in the log of rank {log.rank} is {launch.first.step}"
-        collector.unknown(expected, seen, launch.first.where, data=about(log.rank))
+        observation = f"the first step in the log of rank {log.rank} is {launch.first.step}"
+        collector.unknown(expected, observation, launch.first.where, data=about(log.rank))
 
 
 def judge_reach(plan: Plan, log: RankLog, attempt: str, collector: Collector) -> None:
@@ -166,9 +166,9 @@ def sequence_text(attempt: str) -> str:
 def _judge_missing(log: RankLog, expected: str, line: str, collector: Collector) -> None:
     if log.missing_count:
         steps = text_list((*log.missing[:3], *["…"] * (log.missing_count > 3)))
-        seen = f"no loss in the log of rank {log.rank}, or in that of the baseline, for step {steps}"
+        observation = f"no loss in the log of rank {log.rank}, or in that of the baseline, for step {steps}"
         collector.unknown(
-            expected, f"{seen} ({log.missing_count} in all)", line, data=about(log.rank, step=log.missing[0])
+            expected, f"{observation} ({log.missing_count} in all)", line, data=about(log.rank, step=log.missing[0])
         )
 
 

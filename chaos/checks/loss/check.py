@@ -55,22 +55,22 @@ def _judge_finite(
     plan: Plan, history: History, events: dict[tuple[int, int], Event], logs: Logged, collector: Collector
 ) -> None:
     limit = None if plan.equivalence.comparable is None else plan.equivalence.comparable.finite_until
-    seen_any = False
+    any_recorded = False
     for event in history.select("digest"):
         loss = loss_of(event)
         if loss is None or not plan.layout.has_loss(event.rank or 0):
             continue
-        seen_any = True
+        any_recorded = True
         if math.isfinite(loss) or (limit is not None and step_of(event) > limit):
             continue
         # After a value that was corrupted on purpose nothing is promised, until its step is trained again.
         if events.get((event.rank or 0, step_of(event))) is event or not may_be_infinite(plan, step_of(event)):
-            seen = f"rank {event.rank} has loss {loss} at step {step_of(event)} of attempt {event.attempt}"
+            observation = f"rank {event.rank} has loss {loss} at step {step_of(event)} of attempt {event.attempt}"
             collector.fail(
-                FINITE, seen, event.source, data=about(event.rank, step=step_of(event), quantity=LOSS, seen=loss)
+                FINITE, observation, event.source, data=about(event.rank, step=step_of(event), quantity=LOSS, seen=loss)
             )
     by_log.judge_finite(logs, FINITE, collector)
-    if not seen_any and not logs.ranks:
+    if not any_recorded and not logs.ranks:
         collector.unknown(FINITE, "no loss was recorded", "history")
     collector.settle(FINITE, f"all are, {logs.precision}" if logs.ranks else "all are", by_log=bool(logs.ranks))
 
@@ -136,17 +136,16 @@ def _judge_losses(
                     data=about(rank, step=step),
                 )
             elif theirs is None:
-                seen = f"the baseline has no loss of rank {rank} at step {step}"
-                collector.unknown(expected, seen, _line(plan), at_baseline(other), data=about(rank, step=step))
+                observation = f"the baseline has no loss of rank {rank} at step {step}"
+                collector.unknown(expected, observation, _line(plan), at_baseline(other), data=about(rank, step=step))
             else:
                 compared += 1
                 if not wrong and not close(value, theirs, plan.equivalence.loss_tolerance):
                     wrong = True
-                    seen = f"first at rank {rank}, step {step}: {_compared(value, theirs)}"
+                    observation = f"first at rank {rank}, step {step}: {_compared(value, theirs)}"
                     places = (_line(plan), ours.source, at_baseline(other))
-                    collector.fail(
-                        expected, seen, *places, data=about(rank, step=step, quantity=LOSS, expected=theirs, seen=value)
-                    )
+                    data = about(rank, step=step, quantity=LOSS, expected=theirs, seen=value)
+                    collector.fail(expected, observation, *places, data=data)
     if not compared:
         collector.unknown(expected, "not one loss can be compared", _line(plan))
     comparable = {
@@ -157,8 +156,8 @@ def _judge_losses(
     for rank, ours in silent.items():
         if comparable.isdisjoint(next((group for group in plan.layout.replica_groups if rank in group), (rank,))):
             continue  # This rank has no loss, like any rank outside the last pipeline stage.
-        seen = f"no loss of rank {rank} at step {ours.data.get('step')}, here or in the baseline"
-        collector.unknown(expected, seen, _line(plan), ours.source, data=about(rank, step=ours.data.get("step")))
+        observation = f"no loss of rank {rank} at step {ours.data.get('step')}, here or in the baseline"
+        collector.unknown(expected, observation, _line(plan), ours.source, data=about(rank, step=ours.data.get("step")))
     ranks = sum(map(plan.layout.has_loss, range(plan.layout.ranks)))
     collector.settle(expected, f"{compared} losses on {ranks} ranks do", _line(plan))
 
@@ -204,19 +203,19 @@ def _judge_parameters(
         if not names or rank in wrong:
             continue
         wrong.add(rank)
-        seen = f"first at rank {rank}, step {step}: {len(names)} differ: {text_list(names)}"
+        observation = f"first at rank {rank}, step {step}: {len(names)} differ: {text_list(names)}"
         where = (ours.source, at_baseline(other))
         if plan.equivalence.loss_tolerance > 0:
             collector.unknown(
                 PARAMETERS,
-                f"{seen}; only digests are kept, values would be needed for a tolerance",
+                f"{observation}; only digests are kept, values would be needed for a tolerance",
                 *where,
                 data=about(rank, step=step, parameters=names),
             )
         else:
             collector.fail(
                 PARAMETERS,
-                seen,
+                observation,
                 *where,
                 data=about(
                     rank,
@@ -277,8 +276,10 @@ def _judge_gradients(plan: Plan, history: History, attempt: str, collector: Coll
                 expected, f"no gradients of rank {rank} were recorded in attempt {attempt}", data=about(rank)
             )
         elif last not in (None, *with_gradients):
-            seen = f"no gradients of rank {rank} were recorded at step {last}, the last of attempt {attempt}"
-            collector.unknown(expected, seen, *places(list(with_gradients.values())[-1:]), data=about(rank, step=last))
+            observation = f"no gradients of rank {rank} were recorded at step {last}, the last of attempt {attempt}"
+            collector.unknown(
+                expected, observation, *places(list(with_gradients.values())[-1:]), data=about(rank, step=last)
+            )
     collector.settle(expected, "on all ranks")
 
 
@@ -307,8 +308,12 @@ def _judge_movement(plan: Plan, history: History, attempt: str, collector: Colle
         if not first or not last:
             collector.unknown(expected, f"no weights of rank {rank} were recorded", states[0].source, data=about(rank))
         elif first == last:
-            seen = f"no weight of rank {rank} has changed up to step {states[-1].data.get('step')}"
+            observation = f"no weight of rank {rank} has changed up to step {states[-1].data.get('step')}"
             collector.fail(
-                expected, seen, states[0].source, states[-1].source, data=about(rank, step=states[-1].data.get("step"))
+                expected,
+                observation,
+                states[0].source,
+                states[-1].source,
+                data=about(rank, step=states[-1].data.get("step")),
             )
     collector.settle(expected, "on all ranks")

@@ -43,7 +43,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
         collector.unknown(
             "every mechanism that acts is seen", "neither an agent nor the SDK has recorded anything", "history"
         )
-    _judge_others(plan, history, acted, collector)
+    _judge_unplanned(plan, history, acted, collector)
     judge_processes(plan, history, collector)
     collector.settle(_alone(plan), "no sign of another", _line(plan))
     judge_sdk(plan, history, artifacts, collector)
@@ -75,14 +75,14 @@ def _alone(plan: Plan) -> str:
     return f"no mechanism but {', '.join(planned)} acts" if planned else "no mechanism acts"
 
 
-def _judge_others(plan: Plan, history: History, acted: Acted, collector: Collector) -> None:
+def _judge_unplanned(plan: Plan, history: History, acted: Acted, collector: Collector) -> None:
     """Judge that no mechanism outside the plan left a sign, in the whole launch."""
     expected = _alone(plan)
     signs = [registered()[recovery.mechanism].signs for recovery in plan.response.recoveries]
-    allowed = {name for own in signs if own is not None for name in (own.name, *own.also)}
+    allowed = {name for sign in signs if sign is not None for name in (sign.name, *sign.also)}
     for mechanism, evidence in acted.evidence.items():
         if mechanism not in allowed:
-            what = text_list(dict.fromkeys(sign for sign, _ in evidence))
+            what = text_list(dict.fromkeys(observation for observation, _ in evidence))
             collector.fail(
                 expected,
                 f"{mechanism} acted: {what}",
@@ -140,8 +140,8 @@ def _judge_times(plan: Plan, history: History, planned: list[Window], collector:
             continue  # an event after the last recovery belongs to the unanswered fault
         elif name != "exit" and not any(name in RULES[recovery.mechanism].handlers for recovery in window.all):
             listed = ", ".join(recovery.mechanism for recovery in window.all)
-            seen = f"{name} was called on rank {event.rank} in recovery {window.number}, which is for {listed}"
-            collector.fail(expected, seen, _line(plan), event.source, data=about(event.rank))
+            observation = f"{name} was called on rank {event.rank} in recovery {window.number}, which is for {listed}"
+            collector.fail(expected, observation, _line(plan), event.source, data=about(event.rank))
     collector.settle(expected, f"correct in {len(planned)} of {len(planned)} recoveries", _line(plan))
 
 
@@ -151,7 +151,7 @@ def _judge_resume(plan: Plan, history: History, artifacts: Artifacts, collector:
     expected = "no mechanism acts after the resume"
     acted = mechanisms(history, artifacts, RESUME)
     for mechanism, evidence in acted.evidence.items():
-        signs = text_list(dict.fromkeys(sign for sign, _ in evidence))
+        signs = text_list(dict.fromkeys(observation for observation, _ in evidence))
         collector.fail(
             expected,
             f"{mechanism} acted: {signs}",

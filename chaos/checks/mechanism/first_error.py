@@ -65,28 +65,28 @@ def _ending(history: History) -> Iterator[Event]:
 
 
 def _judge(plan: Plan, history: History, event: Event, collector: Collector) -> None:
-    seen = f"rank {event.rank} ended by {error_text(event)}"
+    observation = f"rank {event.rank} ended by {error_text(event)}"
     made = history.select("fault.injecting", attempt=TRAIN)
     acts = [act for act in made if act.mono <= event.mono + event.uncertainty(act)]
-    own = any((act.rank, act.pid) == (event.rank, event.pid) for act in acts)
+    was_hit = any((act.rank, act.pid) == (event.rank, event.pid) for act in acts)
     base, first = str(event.data.get("base")), str(event.data.get("first_base", ""))
     second = bool(first) and event.data.get("wrapped") is not True
     if not acts:
-        collector.fail(EXPECTED, f"{seen}, before any fault was made", event.source, data=about(event.rank))
-    elif own and not second:
+        collector.fail(EXPECTED, f"{observation}, before any fault was made", event.source, data=about(event.rank))
+    elif was_hit and not second:
         return  # the fault itself, or its consequence in the rank that it hits
-    elif own and base == "RuntimeError" and plan.response.mechanism not in (None, "none"):
+    elif was_hit and base == "RuntimeError" and plan.response.mechanism not in (None, "none"):
         collector.unknown(
             EXPECTED,
-            f"{seen}: the mechanism that answers the first error may have raised it",
+            f"{observation}: the mechanism that answers the first error may have raised it",
             event.source,
             data=about(event.rank),
         )
-    elif base in _OF_FAULTS and (own or not first or first in _OF_FAULTS):
+    elif base in _OF_FAULTS and (was_hit or not first or first in _OF_FAULTS):
         return
     elif base in _OF_FAULTS or (base in _OF_ANYBODY and first in _OF_FAULTS | {""}):
         collector.unknown(
-            EXPECTED, f"{seen}: whether a fault caused it is unknown", event.source, data=about(event.rank)
+            EXPECTED, f"{observation}: whether a fault caused it is unknown", event.source, data=about(event.rank)
         )
     else:
-        collector.fail(EXPECTED, seen, event.source, data=about(event.rank))
+        collector.fail(EXPECTED, observation, event.source, data=about(event.rank))

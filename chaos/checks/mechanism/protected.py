@@ -38,7 +38,9 @@ def judge_protected(plan: Plan, history: History, collector: Collector) -> None:
     for attempt in attempts:
         after = before if attempt == TRAIN else processes_of(history, attempt)
         pairs = [
-            (before[rank][0], own[-1]) for rank, own in after.items() if rank in before and _goes_on(plan, own[-1])
+            (before[rank][0], processes[-1])
+            for rank, processes in after.items()
+            if rank in before and _goes_on(plan, processes[-1])
         ]
         compared += len(pairs)
         for old, new in pairs:
@@ -68,7 +70,7 @@ def _judged_attempts(plan: Plan, history: History) -> list[str]:
 
 
 def _is_recorded(known: Mapping[int, list[Process]]) -> bool:
-    return any(process.handlers or process.connections for own in known.values() for process in own)
+    return any(process.handlers or process.connections for processes in known.values() for process in processes)
 
 
 def _times(plan: Plan, history: History) -> tuple[int, int] | None:
@@ -101,10 +103,12 @@ def _judge_handlers(old: Process, new: Process, first: int, collector: Collector
         )
     missing = [name for name in handlers if name not in new.handlers]
     if missing:
-        seen = f"rank {new.rank}'s process {new.pid} has registered no handler {text_list(missing, len(missing))}"
+        observation = (
+            f"rank {new.rank}'s process {new.pid} has registered no handler {text_list(missing, len(missing))}"
+        )
         collector.fail(
             EXPECTED,
-            seen,
+            observation,
             new.start.source,
             *(handlers[name].source for name in missing[:3]),
             data=about(new.rank, pids=new.pid),
@@ -112,8 +116,10 @@ def _judge_handlers(old: Process, new: Process, first: int, collector: Collector
     for name, event in handlers.items():
         last = new.handlers[name][-1] if name in new.handlers else event
         if last.data.get("function") != event.data.get("function"):
-            seen = f"rank {new.rank}'s handler {name} is {last.data.get('function')}, not {event.data.get('function')}"
-            collector.fail(EXPECTED, seen, last.source, event.source, data=about(new.rank))
+            observation = (
+                f"rank {new.rank}'s handler {name} is {last.data.get('function')}, not {event.data.get('function')}"
+            )
+            collector.fail(EXPECTED, observation, last.source, event.source, data=about(new.rank))
 
 
 def _judge_connection(old: Process, new: Process, first: int, collector: Collector) -> None:
@@ -124,12 +130,14 @@ def _judge_connection(old: Process, new: Process, first: int, collector: Collect
             EXPECTED, f"rank {old.rank} has recorded no connection to the SDK", old.start.source, data=about(old.rank)
         )
     elif not new.has_connected:
-        seen = f"rank {new.rank}'s process {new.pid} has not connected to the SDK"
-        collector.fail(EXPECTED, seen, new.start.source, old.connections[0].source, data=about(new.rank, pids=new.pid))
-    elif (left := new.disconnection()) is not None and new.last_step is not None:
-        seen = f"rank {new.rank} left the SDK before its step {step_of(new.last_step)} ended"
+        observation = f"rank {new.rank}'s process {new.pid} has not connected to the SDK"
         collector.fail(
-            EXPECTED, seen, left.source, new.last_step.source, data=about(new.rank, step=step_of(new.last_step))
+            EXPECTED, observation, new.start.source, old.connections[0].source, data=about(new.rank, pids=new.pid)
+        )
+    elif (left := new.disconnection()) is not None and new.last_step is not None:
+        observation = f"rank {new.rank} left the SDK before its step {step_of(new.last_step)} ended"
+        collector.fail(
+            EXPECTED, observation, left.source, new.last_step.source, data=about(new.rank, step=step_of(new.last_step))
         )
 
 
@@ -144,8 +152,8 @@ def _judge_leaving(processes: list[Process], last_step: int | None, collector: C
     silent = [process for process in ended if all(event.event != DISCONNECTED for event in process.connections)]
     if len(silent) < len(ended):
         for process in silent:
-            seen = f"when rank {process.rank} has left the SDK is not recorded, as it is of others"
-            collector.unknown(EXPECTED, seen, process.start.source, data=about(process.rank))
+            observation = f"when rank {process.rank} has left the SDK is not recorded, as it is of others"
+            collector.unknown(EXPECTED, observation, process.start.source, data=about(process.rank))
 
 
 def _judge_reports(
@@ -173,11 +181,11 @@ def _judge_report(
         missed = [step for step, reports in steps if kind not in reports and (step in known or not known)]
         where = places([process.last_step] if process.last_step is not None else [])
         if habits[process.rank] is False:
-            seen = f"rank {process.rank} is not recorded to have {words} a step before the fault, as others are"
-            collector.unknown(EXPECTED, seen, process.start.source, data=about(process.rank))
+            observation = f"rank {process.rank} is not recorded to have {words} a step before the fault, as others are"
+            collector.unknown(EXPECTED, observation, process.start.source, data=about(process.rank))
         elif habits[process.rank] and missed:
-            seen = f"rank {process.rank} has not {words} step {text_list(missed)}, as it did before the fault"
-            collector.fail(EXPECTED, seen, *where, data=about(process.rank, step=missed[0]))
+            observation = f"rank {process.rank} has not {words} step {text_list(missed)}, as it did before the fault"
+            collector.fail(EXPECTED, observation, *where, data=about(process.rank, step=missed[0]))
 
 
 def _has_done(process: Process, kind: str, first: int) -> bool | None:

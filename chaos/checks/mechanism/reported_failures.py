@@ -32,8 +32,8 @@ def judge_reported_failures(plan: Plan, artifacts: Artifacts, collector: Collect
     if not mechanisms or not logged:
         return
     line = f"scenario.yaml:{plan.explanation.lines['mechanism']}" if "mechanism" in plan.explanation.lines else ""
-    for event, seen in failures(logged, mechanisms):
-        collector.fail(EXPECTED, seen, line, event.source, data=about(file=event.file))
+    for event, observation in failures(logged, mechanisms):
+        collector.fail(EXPECTED, observation, line, event.source, data=about(file=event.file))
     collector.settle(EXPECTED, f"none in {len(logged)} of its lines", line)
 
 

@@ -29,7 +29,7 @@ Process = tuple[str | None, int | None, int | None]
 
 
 def judge_sdk(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
-    """Judge every import of the SDK; a job whose mechanisms need none is not judged."""
+    """Judge every import of the SDK; a job with mechanisms that need no SDK is not judged."""
     if not any(mechanism in NEEDS["MindIO"] for mechanism in plan.fault_tolerance.protection):
         return
     start = history.first("run.start")
@@ -58,11 +58,11 @@ def judge_sdk(plan: Plan, history: History, artifacts: Artifacts, collector: Col
             )
     silent = [event for process, event in _trained(plan, history).items() if process not in imports]
     for attempt in (TRAIN, RESUME):
-        own = [event for event in silent if event.attempt == attempt]
-        if own:
-            who = ranks_text(sorted({event.rank for event in own if event.rank is not None}))
+        events = [event for event in silent if event.attempt == attempt]
+        if events:
+            who = ranks_text(sorted({event.rank for event in events if event.rank is not None}))
             collector.unknown(
-                expected, f"no import of the SDK by {who} is recorded in attempt {attempt}", *places(own[:5])
+                expected, f"no import of the SDK by {who} is recorded in attempt {attempt}", *places(events[:5])
             )
     if not imports:
         collector.unknown(expected, "no rank has recorded an import of the SDK")

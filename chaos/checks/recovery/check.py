@@ -47,19 +47,23 @@ def _judge(plan: Plan, history: History, phase: Phase, budget: float | None, col
         collector.unknown(expected, phase.reason, line, data=data)
         collector.close()
         return
-    seen = f"{seconds(phase.nanoseconds)}{f' ± {seconds(phase.error)}' if phase.error else ''}"
+    observation = f"{seconds(phase.nanoseconds)}{f' ± {seconds(phase.error)}' if phase.error else ''}"
     if budget is not None and phase.error and abs(phase.nanoseconds - budget * 1e9) <= phase.error:
         collector.unknown(
-            expected, f"{seen}: the clocks of two hosts do not show on which side it is", line, *phase.where, data=data
+            expected,
+            f"{observation}: the clocks of two hosts do not show on which side it is",
+            line,
+            *phase.where,
+            data=data,
         )
     elif budget is not None and phase.nanoseconds > budget * 1e9:
         over, window = phase.nanoseconds - round(budget * 1e9), (phase.begin, phase.begin + phase.nanoseconds)
         waited = cpu_starvation(plan, history, *window)
         if waited is not None and waited.nanoseconds >= over:
-            collector.unknown(expected, f"{seen}, but {waited}", line, *phase.where, waited.where, data=data)
+            collector.unknown(expected, f"{observation}, but {waited}", line, *phase.where, waited.where, data=data)
         else:
-            collector.fail(expected, seen, line, *phase.where, data=data)
-    collector.settle(expected, seen, line, *phase.where, by_log=phase.by_log, data=data)
+            collector.fail(expected, observation, line, *phase.where, data=data)
+    collector.settle(expected, observation, line, *phase.where, by_log=phase.by_log, data=data)
 
 
 def _of_which(plan: Plan) -> str:

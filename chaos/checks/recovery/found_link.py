@@ -48,8 +48,8 @@ def judge_found_link(plan: Plan, history: History, artifacts: Artifacts, collect
             _judge_time(options.exec_timeout, taken, expected_finder, lines[expected_finder], expected, collector)
     by_log = len(times) < len(hit)
     where = "" if options.exec_timeout is None else f" of {options.exec_timeout:g} s"
-    seen = f"it is, on {ranks_text(hit)}" + (f": {times[0]}, with a timeout{where}" if times else "")
-    collector.settle(expected, seen, by_log=by_log)
+    observation = f"it is, on {ranks_text(hit)}" + (f": {times[0]}, with a timeout{where}" if times else "")
+    collector.settle(expected, observation, by_log=by_log)
 
 
 def _judge_time(
@@ -63,16 +63,16 @@ def _judge_time(
     """Judge that the time from the break to the end of the process agrees with the log's line."""
     seconds, broken, end = taken
     where = (line, broken.source, end.source)
-    seen = f"rank {broken.rank} ended {seconds:.3f} s after its link broke"
+    observation = f"rank {broken.rank} ended {seconds:.3f} s after its link broke"
     if expected_finder == TIMEOUT and seconds < timeout * _MOST_APART:
         collector.fail(
             expected,
-            f"its log says so, and {seen}, before the {timeout:g} s of the timeout were over",
+            f"its log says so, and {observation}, before the {timeout:g} s of the timeout were over",
             *where,
             data=about(broken.rank, quantity="duration", expected=timeout, seen=seconds, unit="s"),
         )
     elif expected_finder == WATCHDOG and seconds >= timeout:
-        late = f"its log says so, and {seen}, when the {timeout:g} s of the timeout were over"
+        late = f"its log says so, and {observation}, when the {timeout:g} s of the timeout were over"
         collector.unknown(
             expected,
             f"{late}: either may have ended the wait",

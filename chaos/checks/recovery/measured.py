@@ -32,7 +32,7 @@ class Phase:
 class Recovery:
     """The duration of the recovery. ``total`` is from the fault to the end of the last phase, in nanoseconds.
 
-    ``mechanism`` is the mechanism that acted, by the evidence; None when there is no sign of any. ``error``, ``begin``
+    ``mechanism`` is the mechanism that acted, by the evidence; None without a sign of any. ``error``, ``begin``
     and ``by_log`` describe the total, as those of a phase do.
     """
 

@@ -60,7 +60,7 @@ class Pace:
 
     @property
     def usual(self) -> int:
-        """The time of a step that the check compares with: the longer one of those that are known."""
+        """The reference time of a step: the longer of the known times."""
         return max(usual for usual in (self.before, self.baseline) if usual is not None)
 
     @property

@@ -34,8 +34,8 @@ def measure(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
         return Recovery(None, _unknown_phases(plan, "no fault was injected"), None, "no fault was injected")
     signs = set(mechanisms(history, artifacts, TRAIN).evidence)
     rule = RULES[plan.response.mechanism]
-    signs -= {name for own in all_signs() if own.name in signs for name in own.also}
-    acted = ", ".join(_named(plan.response.mechanism, sign, history) for sign in sorted(signs)) or None
+    signs -= {name for sign in all_signs() if sign.name in signs for name in sign.also}
+    acted = ", ".join(_named(plan.response.mechanism, name, history) for name in sorted(signs)) or None
     if acted is None and rule.acted is not None and rule.acted(history):
         acted = plan.response.mechanism  # the SDK has no part in it, so neither handlers nor its log tell of it
     try:
@@ -54,8 +54,8 @@ def _begin(history: History, window: Window) -> int:
 
     A mechanism that was tried before it may have answered an earlier one.
     """
-    own = () if window.recovery is None else window.recovery.faults
-    acts = [event.mono for name in own for event in history.select("fault.injecting", fault=name)]
+    faults = () if window.recovery is None else window.recovery.faults
+    acts = [event.mono for name in faults for event in history.select("fault.injecting", fault=name)]
     return min(acts, default=window.begin)
 
 
@@ -71,9 +71,9 @@ def _hit(history: History, act: Event) -> Timestamp:
 
 
 def _named(mechanism: str, sign: str, history: History) -> str:
-    """Return the name of the sign's origin: the mechanism's rule may tell it from others that leave the same sign."""
-    own, rule = registered()[mechanism].signs, RULES[mechanism]
-    if own is None or own.name != sign or rule.named is None:
+    """Return the mechanism that left a sign; the rule may distinguish it from others with the same sign."""
+    signs, rule = registered()[mechanism].signs, RULES[mechanism]
+    if signs is None or signs.name != sign or rule.named is None:
         return sign
     return rule.named(history)
 

@@ -41,10 +41,10 @@ def _judge_memory(plan: Plan, history: History, collector: Collector) -> None:
     if not reads and not plan.fault_tolerance.aids.memory:
         return  # A job whose storage is not watched; nothing is claimed about it.
     for rank in range(plan.layout.ranks):
-        own = reads.get(rank, [])
-        if not own:
+        events = reads.get(rank, [])
+        if not events:
             collector.unknown(expected, f"no read of rank {rank} is recorded", data=about(rank))
-        for event in own:
+        for event in events:
             if event.data.get("source") != source:
                 collector.fail(
                     expected,
@@ -52,8 +52,8 @@ def _judge_memory(plan: Plan, history: History, collector: Collector) -> None:
                     event.source,
                     data=about(rank),
                 )
-    seen = f"on {ranks_text(reads)}, by the readers' own records alone"
-    collector.settle(expected, seen, *places(events[0] for events in reads.values()))
+    observation = f"on {ranks_text(reads)}, by the readers' own records alone"
+    collector.settle(expected, observation, *places(events[0] for events in reads.values()))
 
 
 def _judge_cache(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
@@ -85,18 +85,18 @@ def _judge_cache(plan: Plan, history: History, artifacts: Artifacts, collector: 
             )
         if hit:
             _judge_cache_files(compiled[rank][0], log, expected, collector)
-    alone = planned and any("cached" not in own[0].data for own in compiled.values())
+    alone = planned and any("cached" not in events[0].data for events in compiled.values())
     collector.settle(expected, f"on {plan.layout.ranks} ranks", by_log=alone)
 
 
 def _judge_cache_files(graph: Event, log: str, expected: str, collector: Collector) -> None:
     """Judge the cache's files: a graph from the cache was in one of its files before, and no file is written for it."""
     if graph.data.get("cached") is False:
-        seen = f"the log of rank {graph.rank} says that a cache was used, but no cache held a graph"
-        collector.fail(expected, seen, log, graph.source, data=about(graph.rank))
+        observation = f"the log of rank {graph.rank} says that a cache was used, but no cache held a graph"
+        collector.fail(expected, observation, log, graph.source, data=about(graph.rank))
     elif graph.data.get("cache_written") is True:
-        seen = f"the log of rank {graph.rank} says that a cache was used, but the cache was written meanwhile"
-        collector.fail(expected, seen, log, graph.source, data=about(graph.rank))
+        observation = f"the log of rank {graph.rank} says that a cache was used, but the cache was written meanwhile"
+        collector.fail(expected, observation, log, graph.source, data=about(graph.rank))
 
 
 def _judge_saving(plan: Plan, history: History, collector: Collector) -> None:
@@ -129,5 +129,5 @@ def _judge_thread(history: History, save: Event, expected: str, collector: Colle
     """
     end = written(history, save)
     if end is not None and end.data.get("background") is False:
-        seen = f"rank {save.rank} wrote {save.data.get('path')} in the training thread, not in the background"
-        collector.fail(expected, seen, end.source, save.source, data=about(save.rank))
+        observation = f"rank {save.rank} wrote {save.data.get('path')} in the training thread, not in the background"
+        collector.fail(expected, observation, end.source, save.source, data=about(save.rank))

@@ -87,16 +87,16 @@ def _asked(plan: Plan, baseline: Baseline, rank: int, saved: int | None) -> set[
 def doubt_baseline(baseline: Baseline, rank: int, other: Event | None, expected: str, collector: Collector) -> None:
     """Say that the baseline lacks the batch of a step, although it has recorded other batches of the rank."""
     if other is not None and any(event.data.get("batch") for event in baseline.digests.get(rank, {}).values()):
-        seen = f"the baseline has recorded no batch of rank {rank} at step {other.data.get('step')}"
-        collector.unknown(expected, seen, at_baseline(other), data=about(rank, step=other.data.get("step")))
+        observation = f"the baseline has recorded no batch of rank {rank} at step {other.data.get('step')}"
+        collector.unknown(expected, observation, at_baseline(other), data=about(rank, step=other.data.get("step")))
 
 
 def shift(baseline: Baseline, rank: int, step: int, ours: Event) -> str:
     """Return the first wrong batch of a rank, and its place in the fault-free run."""
-    seen = f"rank {rank} trained another batch at step {step}"
-    others = sorted(baseline.digests.get(rank, {}).items(), key=lambda item: abs(item[0] - step))
-    for other_step, other in others:
+    observation = f"rank {rank} trained another batch at step {step}"
+    nearest = sorted(baseline.digests.get(rank, {}).items(), key=lambda item: abs(item[0] - step))
+    for other_step, other in nearest:
         if other.data.get("batch") == ours.data["batch"]:
             effect = "trained twice" if other_step < step else "skipped"
-            return f"{seen}: the baseline's batch of step {other_step}, so a batch was {effect}"
-    return f"{seen}, which the baseline never trained on this rank"
+            return f"{observation}: the baseline's batch of step {other_step}, so a batch was {effect}"
+    return f"{observation}, which the baseline never trained on this rank"

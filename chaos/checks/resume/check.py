@@ -44,14 +44,14 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     if history.first("attempt.start", attempt=RESUME) is None:
         skipped = history.first("resume.skipped")
         reason = f": {skipped.data.get('reason')}" if skipped else ""
-        seen = f"the history has no start of attempt resume{reason}"
-        collector.unknown("the job is started again", seen, _line(plan), skipped.source if skipped else "")
+        observation = f"the history has no start of attempt resume{reason}"
+        collector.unknown("the job is started again", observation, _line(plan), skipped.source if skipped else "")
         return collector.findings()
     _judge_present(plan, history, collector)
     saved = resumed_from(plan, history, artifacts)
     if saved is None:
-        seen, where = why_unknown(plan, history, artifacts)
-        collector.unknown("the step to resume from is known", seen, *where)
+        observation, where = why_unknown(plan, history, artifacts)
+        collector.unknown("the step to resume from is known", observation, *where)
         collector.close()
     else:
         _judge_first_steps(plan, history, saved, logs, collector)
@@ -69,12 +69,12 @@ def _line(plan: Plan) -> str:
 
 def _judge_present(plan: Plan, history: History, collector: Collector) -> None:
     expected = f"all {plan.layout.ranks} ranks are there again"
-    found_ranks = processes(history, RESUME)
+    present_ranks = processes(history, RESUME)
     agents = {event.rank for event in history.select("agent.start", attempt=RESUME)}
-    gone = [rank for rank in range(plan.layout.ranks) if rank not in found_ranks]
+    gone = [rank for rank in range(plan.layout.ranks) if rank not in present_ranks]
     if gone:
         collector.fail(expected, f"{ranks_text(gone)} did not come back", _line(plan), data=about(gone))
-    silent = [rank for rank in range(plan.layout.ranks) if rank in found_ranks and rank not in agents]
+    silent = [rank for rank in range(plan.layout.ranks) if rank in present_ranks and rank not in agents]
     if silent:
         collector.unknown(
             expected, f"no history of {ranks_text(silent)} in attempt resume", _line(plan), data=about(silent)
@@ -86,10 +86,10 @@ def _judge_first_steps(plan: Plan, history: History, saved: int, logs: Logged, c
     expected = f"training goes on at step {saved + 1}, after the saved step {saved}"
     planned = saved if plan.resume.resume_step is None else plan.resume.resume_step - 1
     if saved not in (planned, planned - planned % (plan.training.steps_per_update or 1)):
-        seen = f"step {saved} was saved, so the next is step {saved + 1}"
+        observation = f"step {saved} was saved, so the next is step {saved + 1}"
         collector.fail(
             f"training goes on at step {plan.resume.resume_step}",
-            seen,
+            observation,
             _line(plan),
             data=about(step=saved + 1, quantity="step", expected=plan.resume.resume_step, seen=saved + 1),
         )
@@ -117,8 +117,8 @@ def _judge_first_steps(plan: Plan, history: History, saved: int, logs: Logged, c
         initial = start.data.get("initial_step") if start else None
         restored = f"the step counter is restored to {saved}"
         if initial is None and rank not in logs.ranks:
-            seen = f"the step counter of rank {rank} is not recorded"
-            collector.unknown(restored, seen, _line(plan), start.source if start else "", data=about(rank))
+            observation = f"the step counter of rank {rank} is not recorded"
+            collector.unknown(restored, observation, _line(plan), start.source if start else "", data=about(rank))
         elif start is not None and initial not in (None, saved):
             collector.fail(
                 restored,

@@ -33,22 +33,22 @@ def judge_replay(plan: Plan, history: History, baseline: Baseline, logs: Logged,
         collector.unknown(ONCE, str(reason), _line(plan))
         collector.close()
         return
-    parts = {rank: _that_count(own, planned, rank) for rank, own in _parts(plan, history).items()}
+    parts = {rank: _parts_that_count(rank_parts, planned, rank) for rank, rank_parts in _parts(plan, history).items()}
     ends = by_rank(history, "step.end", TRAIN)
     to_the_end = trains_to_the_end(plan)
-    for rank, own in parts.items():
+    for rank, rank_parts in parts.items():
         if rank in logs.ranks:
             by_log.judge_sequence(logs.ranks[rank], TRAIN, tuple(window.step for window in planned), collector)
             if to_the_end:
                 by_log.judge_reach(plan, logs.ranks[rank], TRAIN, collector)
             continue
-        if _is_complete(plan, planned, rank, own, collector):
-            _judge_first(rank, own[0], collector)
-            for window, before, after in zip(planned, own, own[1:], strict=False):
+        if _is_complete(plan, planned, rank, rank_parts, collector):
+            _judge_first(rank, rank_parts[0], collector)
+            for window, before, after in zip(planned, rank_parts, rank_parts[1:], strict=False):
                 _judge_again(plan, window, rank, before, after, collector)
-            for before, after in pairwise(own):
+            for before, after in pairwise(rank_parts):
                 _judge_fresh(rank, before, after, collector)
-            for number, part in enumerate(own):
+            for number, part in enumerate(rank_parts):
                 _judge_order(rank, part, collector, last=to_the_end and number == len(planned))
         if to_the_end:
             _judge_last(plan, rank, ends.get(rank, []), collector)
@@ -74,11 +74,11 @@ def _parts(plan: Plan, history: History) -> dict[int, list[list[Event]]]:
     """
     parts: dict[int, list[list[Event]]] = {rank: [] for rank in range(plan.layout.ranks)}
     for event in history.select(attempt=TRAIN, writer="agent"):
-        own = parts.get(-1 if event.rank is None else event.rank, [])
-        if event.event == "train.begin" and not (own and _is_continued(own[-1], event)):
-            own.append([])
-        if own:
-            own[-1].append(event)
+        rank_parts = parts.get(-1 if event.rank is None else event.rank, [])
+        if event.event == "train.begin" and not (rank_parts and _is_continued(rank_parts[-1], event)):
+            rank_parts.append([])
+        if rank_parts:
+            rank_parts[-1].append(event)
     return parts
 
 
@@ -95,15 +95,15 @@ def _is_continued(part: list[Event], begin: Event) -> bool:
     return not trained or step_of(trained[-1]) == begin.data.get("initial_step")
 
 
-def _that_count(own: list[list[Event]], planned: list[Window], rank: int) -> list[list[Event]]:
+def _parts_that_count(parts: list[list[Event]], planned: list[Window], rank: int) -> list[list[Event]]:
     """Return the parts that count.
 
     Parts in which a new process only found out that it has to wait for its state do not.
     """
     kept: list[list[Event]] = []
-    for number, part in enumerate(own):
+    for number, part in enumerate(parts):
         window = next((span for span in planned if span.holds(part[0])), None)
-        followed = window is not None and number + 1 < len(own) and window.holds(own[number + 1][0])
+        followed = window is not None and number + 1 < len(parts) and window.holds(parts[number + 1][0])
         if window is None or not followed or rank not in window.restarted or _named(part, "step.end"):
             kept.append(part)
     return kept
@@ -113,25 +113,25 @@ def _named(part: list[Event], event: str) -> list[Event]:
     return [fact for fact in part if fact.event == event]
 
 
-def _is_complete(plan: Plan, planned: list[Window], rank: int, own: list[list[Event]], collector: Collector) -> bool:
+def _is_complete(plan: Plan, planned: list[Window], rank: int, parts: list[list[Event]], collector: Collector) -> bool:
     """Return whether the rank began to train at its start and once after each recovery, so that it can be judged."""
-    begins = [part[0] for part in own]
+    begins = [part[0] for part in parts]
     again = begins[1:]
     if len(again) > len(planned):
-        seen = f"rank {rank} began again {len(again)} times, with {len(planned)} recoveries planned"
-        collector.fail(ONCE, seen, _line(plan), *places(again), data=about(rank))
+        observation = f"rank {rank} began again {len(again)} times, with {len(planned)} recoveries planned"
+        collector.fail(ONCE, observation, _line(plan), *places(again), data=about(rank))
         return False
     if len(again) < len(planned):
-        seen = f"rank {rank} has recorded {len(again)} beginnings of training after {len(planned)} recoveries"
-        collector.unknown(ONCE, seen, _line(plan), *places(begins), data=about(rank))
+        observation = f"rank {rank} has recorded {len(again)} beginnings of training after {len(planned)} recoveries"
+        collector.unknown(ONCE, observation, _line(plan), *places(begins), data=about(rank))
         return False
     if not begins:
         collector.unknown(ONCE, f"no beginning of training of rank {rank} is recorded", _line(plan), data=about(rank))
         return False
     for window, begin in zip(planned, again, strict=True):
         if not window.holds(begin):
-            seen = f"rank {rank} did not begin again between recovery {window.number} and the next fault"
-            collector.fail(ONCE, seen, _line(plan), begin.source, data=about(rank))
+            observation = f"rank {rank} did not begin again between recovery {window.number} and the next fault"
+            collector.fail(ONCE, observation, _line(plan), begin.source, data=about(rank))
             return False
     return True
 
@@ -164,10 +164,10 @@ def _judge_again(
             data=about(rank, step=window.step + 1),
         )
     elif counter != window.step:
-        seen = f"rank {rank}'s step counter was {counter}, not {window.step}"
+        observation = f"rank {rank}'s step counter was {counter}, not {window.step}"
         collector.fail(
             expected,
-            seen,
+            observation,
             _line(plan),
             after[0].source,
             data=about(rank, step=window.step, quantity="step", expected=window.step, seen=counter),
@@ -194,26 +194,28 @@ def _judge_again(
     # A rank that was hit at the end of the common step has its state from a replica and no end of its own.
     least = window.step - (rank in window.hit)
     if max(ended, default=least if not window.step else 0) < least:
-        seen = f"rank {rank} had trained up to step {max(ended, default=0)} when it was recovered at step {window.step}"
-        collector.fail(expected, seen, _line(plan), after[0].source, data=about(rank, step=window.step + 1))
+        observation = (
+            f"rank {rank} had trained up to step {max(ended, default=0)} when it was recovered at step {window.step}"
+        )
+        collector.fail(expected, observation, _line(plan), after[0].source, data=about(rank, step=window.step + 1))
 
 
 def _judge_order(rank: int, part: list[Event], collector: Collector, *, last: bool) -> None:
     """Judge the order between two beginnings: each step follows the one before, is ended, and trains one batch."""
     begins = _named(part, "step.begin")
     for before, after in pairwise(begins):
-        one, two = step_of(before), step_of(after)
-        if two <= one:
+        previous, step = step_of(before), step_of(after)
+        if step <= previous:
             collector.fail(
                 ONCE,
-                f"rank {rank} trained step {two} twice (after step {one})",
+                f"rank {rank} trained step {step} twice (after step {previous})",
                 after.source,
                 before.source,
-                data=about(rank, step=two),
+                data=about(rank, step=step),
             )
-        elif two > one + 1:
-            seen = f"rank {rank} skipped step {one + 1} (step {two} after step {one})"
-            collector.fail(ONCE, seen, after.source, before.source, data=about(rank, step=one + 1))
+        elif step > previous + 1:
+            observation = f"rank {rank} skipped step {previous + 1} (step {step} after step {previous})"
+            collector.fail(ONCE, observation, after.source, before.source, data=about(rank, step=previous + 1))
     ended = [step_of(event) for event in _named(part, "step.end")]
     begun = [step_of(event) for event in begins]
     for begin in begins if last else begins[:-1]:
@@ -234,8 +236,8 @@ def _judge_order(rank: int, part: list[Event], collector: Collector, *, last: bo
             )
     for before, after in pairwise(_named(part, "digest")):
         if step_of(after) <= step_of(before):
-            seen = f"rank {rank} trained a batch of step {step_of(after)} twice"
-            collector.fail(ONCE, seen, after.source, before.source, data=about(rank, step=step_of(after)))
+            observation = f"rank {rank} trained a batch of step {step_of(after)} twice"
+            collector.fail(ONCE, observation, after.source, before.source, data=about(rank, step=step_of(after)))
 
 
 def _judge_fresh(rank: int, before: list[Event], after: list[Event], collector: Collector) -> None:
@@ -298,7 +300,7 @@ def _judge_batches(
         return
     compared = dict.fromkeys(range(plan.layout.ranks), 0)
     wrong: set[int] = set()
-    others = other_batches(plan)
+    changed_batches = other_batches(plan)
     for rank, step, ours in kept(history, None):
         other = baseline.digests.get(rank, {}).get(step)
         if other is None or other.data.get("batch") is None:
@@ -313,7 +315,7 @@ def _judge_batches(
             )
             continue
         compared[rank] = compared.get(rank, 0) + (not planned or ours.mono >= planned[0].begin)
-        if ours.data["batch"] != other.data["batch"] and rank not in wrong and (rank, step) not in others:
+        if ours.data["batch"] != other.data["batch"] and rank not in wrong and (rank, step) not in changed_batches:
             wrong.add(rank)
             collector.fail(
                 BATCHES,
@@ -336,7 +338,7 @@ def _judge_batches(
 
 
 def _reached(plan: Plan, history: History, baseline: Baseline, rank: int) -> set[int]:
-    """Return the steps whose batch the rank must have recorded: all, unless a later fault has ended the job."""
+    """Return the steps with a batch that the rank must have recorded: all, unless a later fault has ended the job."""
     all_steps = set(baseline.digests.get(rank, {}))
     if trains_to_the_end(plan):
         return all_steps

@@ -37,8 +37,8 @@ def judge_states(
         return
     compared, count = 0, len(planned)
     for number, window in enumerate(planned, 1):
-        for rank, own in parts.items():
-            part = own[number] if len(own) == count + 1 else []
+        for rank, rank_parts in parts.items():
+            part = rank_parts[number] if len(rank_parts) == count + 1 else []
             initial = next((event for event in part if event.event == "initial"), None)
             if initial is None:
                 collector.unknown(
@@ -61,8 +61,8 @@ def _judge_state(
     )
     source = next(((theirs, where) for theirs, where in sources if theirs), None)
     if not isinstance(ours, dict) or not ours or source is None:
-        seen = f"nothing to compare the state of rank {rank} after recovery {window.number} with"
-        collector.unknown(RESTORED, seen, initial.source, data=about(rank))
+        observation = f"nothing to compare the state of rank {rank} after recovery {window.number} with"
+        collector.unknown(RESTORED, observation, initial.source, data=about(rank))
         return 0
     theirs, where = source
     if not by_baseline:
@@ -70,13 +70,15 @@ def _judge_state(
     names = differing(ours, theirs)
     if not names:
         return 1
-    seen = f"after recovery {window.number} rank {rank} held another state than that of step {window.step}"
-    seen = f"{seen}: {len(names)} differ: {text_list(names)}{origin(baseline, rank, names[0], ours, window.step)}"
+    observation = f"after recovery {window.number} rank {rank} held another state than that of step {window.step}"
+    observation = (
+        f"{observation}: {len(names)} differ: {text_list(names)}{origin(baseline, rank, names[0], ours, window.step)}"
+    )
     if plan.equivalence.loss_tolerance > 0 and by_baseline:
-        seen = f"{seen}; only digests are kept, values would be needed for a tolerance"
+        observation = f"{observation}; only digests are kept, values would be needed for a tolerance"
         collector.unknown(
             RESTORED,
-            seen,
+            observation,
             initial.source,
             where,
             data=about(rank, step=window.step, parameters=names, compared=len(ours)),
@@ -84,7 +86,7 @@ def _judge_state(
     else:
         collector.fail(
             RESTORED,
-            seen,
+            observation,
             initial.source,
             where,
             data=about(

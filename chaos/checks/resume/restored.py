@@ -48,9 +48,9 @@ def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, 
             collector.fail(
                 "each load comes to its end", f"a load of rank {rank} did not", *places(loads[-1:]), data=about(rank)
             )
-    seen = f"{plan.layout.ranks - len(loaded)} ranks did"
-    seen += f", {ranks_text(sorted(loaded))} got theirs from one that did" if loaded else ""
-    collector.settle(LOADED, seen)
+    observation = f"{plan.layout.ranks - len(loaded)} ranks did"
+    observation += f", {ranks_text(sorted(loaded))} got theirs from one that did" if loaded else ""
+    collector.settle(LOADED, observation)
     chosen |= {rank: chosen[giver] for rank, giver in loaded.items() if giver in chosen}
     for rank, file in chosen.items():
         _judge_initial(history, artifacts, rank, file, saved, collector)
@@ -80,12 +80,12 @@ def _judge_file(
         return None
     where = artifacts.relative(path)
     data = about(rank, file=where)
-    own = is_of_this_run(history, recorded)
-    if own is None:
-        seen = f"it is not recorded in which run's directory rank {rank}'s file was to be, {where}"
-        collector.unknown(LOADED, seen, load.source, data=about(rank))
+    of_this_run = is_of_this_run(history, recorded)
+    if of_this_run is None:
+        observation = f"it is not recorded in which run's directory rank {rank}'s file was to be, {where}"
+        collector.unknown(LOADED, observation, load.source, data=about(rank))
         return None
-    if not own:
+    if not of_this_run:
         collector.fail(LOADED, f"rank {rank} loaded a file of another run, {where}", load.source, data=data)
         return None
     file = files.get(path)
@@ -112,8 +112,8 @@ def _judge_file(
         return None
     if plan.resume.restore is not None and file.rank not in plan.resume.restore.holders.get(rank, ()) and not shared:
         who = ranks_text(plan.resume.restore.holders.get(rank, ()))
-        seen = f"rank {rank} loaded rank {file.rank}'s file, the plan shows that of {who}"
-        collector.fail(LOADED, seen, load.source, where, data=data)
+        observation = f"rank {rank} loaded rank {file.rank}'s file, the plan shows that of {who}"
+        collector.fail(LOADED, observation, load.source, where, data=data)
         return None
     return _judge_step(history, artifacts, file, load, saved, data, collector)
 
@@ -169,32 +169,34 @@ def _judge_initial(
         return
     last_load = history.last("load.end", attempt=RESUME, rank=rank)
     if last_load is not None and last_load.mono > initial.mono:
-        seen = f"rank {rank} loaded after its state was recorded"
-        collector.unknown(RESTORED, seen, initial.source, last_load.source, data=data)
+        observation = f"rank {rank} loaded after its state was recorded"
+        collector.unknown(RESTORED, observation, initial.source, last_load.source, data=data)
         return
     state = state_at_resume(history, artifacts, file)
     stored = state.digests
     parameters = initial.data.get("parameters") or {}
-    own_file = file.rank == rank
+    same_rank = file.rank == rank
     shared = [
         name
         for name in stored
-        if name in parameters and not is_flag(name) and not is_appended(name) and (own_file or is_replicated(name))
+        if name in parameters and not is_flag(name) and not is_appended(name) and (same_rank or is_replicated(name))
     ]
     right = {**stored, **_at_update(history, artifacts, rank, file, saved)}
     unequal = sorted(name for name in shared if parameters[name] != right[name])
-    untold = sorted(set(stored).intersection(_names_later(history, rank)) - set(parameters))
-    if parameters and untold:
-        seen = f"rank {rank} has recorded no digests of {text_list(untold)} before its first step"
-        collector.unknown(RESTORED, seen, initial.source, data=about(rank, parameters=untold))
+    unrecorded = sorted(set(stored).intersection(_names_later(history, rank)) - set(parameters))
+    if parameters and unrecorded:
+        observation = f"rank {rank} has recorded no digests of {text_list(unrecorded)} before its first step"
+        collector.unknown(RESTORED, observation, initial.source, data=about(rank, parameters=unrecorded))
     if not shared:
         collector.unknown(RESTORED, f"no parameter of rank {rank} can be compared", initial.source, data=about(rank))
-    missing = [name for name in lacking(file, state, parameters) if own_file or is_replicated(name)]
+    missing = [name for name in lacking(file, state, parameters) if same_rank or is_replicated(name)]
     if missing:
-        seen = f"rank {rank} goes on with parameters that its file does not hold: {text_list(missing)}"
-        collector.fail(RESTORED, seen, initial.source, where, data=replace(data, parameters=tuple(missing)))
+        observation = f"rank {rank} goes on with parameters that its file does not hold: {text_list(missing)}"
+        collector.fail(RESTORED, observation, initial.source, where, data=replace(data, parameters=tuple(missing)))
     if unequal:
-        seen = f"{len(unequal)} of {len(shared)} parameters of rank {rank} are not the file's: {text_list(unequal)}"
+        observation = (
+            f"{len(unequal)} of {len(shared)} parameters of rank {rank} are not the file's: {text_list(unequal)}"
+        )
         data = about(
             rank,
             file=where,
@@ -204,7 +206,7 @@ def _judge_initial(
             expected=right[unequal[0]],
             seen=parameters[unequal[0]],
         )
-        collector.fail(RESTORED, seen, initial.source, where, data=data)
+        collector.fail(RESTORED, observation, initial.source, where, data=data)
 
 
 def _at_update(history: History, artifacts: Artifacts, rank: int, file: OwnedCheckpoint, saved: int) -> dict[str, str]:

@@ -31,20 +31,22 @@ def judge_sequences(plan: Plan, history: History, logs: Logged, attempts: Sequen
             by_log.judge_sequence(log, attempt, (), collector)
     _judge_reach(plan, history, logs, attempts[-1], collector)
     by_logs = f", {len(logs.ranks)} of them by their logs" if logs.ranks else ""
-    seen = f"steps up to {plan.training.last_step} on {plan.layout.ranks} ranks{by_logs}"
-    collector.settle(EXPECTED, seen, by_log=bool(logs.ranks))
+    observation = f"steps up to {plan.training.last_step} on {plan.layout.ranks} ranks{by_logs}"
+    collector.settle(EXPECTED, observation, by_log=bool(logs.ranks))
 
 
 def _judge_order(plan: Plan, rank: int, events: list[Event], attempt: str, collector: Collector) -> None:
     stride = _stride(plan, events)
     for before, after in pairwise(events):
-        one, two = step_of(before), step_of(after)
-        if two <= one:
-            seen = f"rank {rank} trained step {two} twice in attempt {attempt} (after step {one})"
-            collector.fail(EXPECTED, seen, after.source, before.source, data=about(rank, step=two))
-        elif two - one != stride:
-            seen = f"rank {rank} skipped step {one + 1} in attempt {attempt} (step {two} after step {one})"
-            collector.fail(EXPECTED, seen, after.source, before.source, data=about(rank, step=one + 1))
+        previous, step = step_of(before), step_of(after)
+        if step <= previous:
+            observation = f"rank {rank} trained step {step} twice in attempt {attempt} (after step {previous})"
+            collector.fail(EXPECTED, observation, after.source, before.source, data=about(rank, step=step))
+        elif step - previous != stride:
+            observation = (
+                f"rank {rank} skipped step {previous + 1} in attempt {attempt} (step {step} after step {previous})"
+            )
+            collector.fail(EXPECTED, observation, after.source, before.source, data=about(rank, step=previous + 1))
 
 
 def _stride(plan: Plan, events: Sequence[Event]) -> int:
@@ -64,13 +66,15 @@ def _judge_pairs(history: History, attempt: str, collector: Collector) -> None:
         ended = {step_of(event) for event in ends.get(rank, [])}
         for begin in begins[:-1]:
             if step_of(begin) not in ended:
-                seen = f"rank {rank} began step {step_of(begin)} in attempt {attempt} and did not end it"
-                collector.fail(EXPECTED, seen, begin.source, data=about(rank, step=step_of(begin)))
+                observation = f"rank {rank} began step {step_of(begin)} in attempt {attempt} and did not end it"
+                collector.fail(EXPECTED, observation, begin.source, data=about(rank, step=step_of(begin)))
     for rank, trained in by_rank(history, "digest", attempt).items():
         for before, after in pairwise(trained):
             if step_of(after) <= step_of(before):
-                seen = f"rank {rank} trained a batch of step {step_of(after)} twice in attempt {attempt}"
-                collector.fail(EXPECTED, seen, after.source, before.source, data=about(rank, step=step_of(after)))
+                observation = f"rank {rank} trained a batch of step {step_of(after)} twice in attempt {attempt}"
+                collector.fail(
+                    EXPECTED, observation, after.source, before.source, data=about(rank, step=step_of(after))
+                )
 
 
 def _judge_start(plan: Plan, begins: dict[int, list[Event]], logs: Logged, collector: Collector) -> None:

@@ -59,28 +59,30 @@ def _judge_watch(history: History, collector: Collector) -> None:
     """Judge the harness's own watch: a stopped harness lets ranks wait, sees evidence late and lets deadlines pass."""
     expected = "the harness is never stopped while the job runs"
     for event in history.select(STOPPED):
-        seen = f"it was stopped for {event.data.get('seconds')} s (SIGSTOP, or the machine was frozen)"
+        observation = f"it was stopped for {event.data.get('seconds')} s (SIGSTOP, or the machine was frozen)"
         collector.unknown(
             expected,
-            f"{seen}: no time or deadline of attempt {event.attempt} says anything about the job",
+            f"{observation}: no time or deadline of attempt {event.attempt} says anything about the job",
             event.source,
         )
     starved = history.select(STARVED)
     for event in starved:
         seconds = number(event.data, "seconds")
         if seconds is None or seconds >= _PATIENCE:
-            seen = (
+            observation = (
                 f"it had no processor for {event.data.get('seconds')} s: processes that wait for the harness may have "
                 "given up meanwhile"
             )
-            collector.unknown(expected, seen, event.source)
+            collector.unknown(expected, observation, event.source)
     total = sum(number(event.data, "seconds") or 0.0 for event in starved)
-    seen = f"it was not; the machine gave it no processor for {total:.3f} s in all" if starved else "it was not"
-    collector.settle(expected, seen, *(event.source for event in starved[:1]))
+    observation = f"it was not; the machine gave it no processor for {total:.3f} s in all" if starved else "it was not"
+    collector.settle(expected, observation, *(event.source for event in starved[:1]))
     expected = "there is room on the disk of the run"
     for event in history.select(LOW):
-        seen = f"{event.data.get('free')} bytes were left: saves and log lines may be missing for that reason alone"
-        collector.unknown(expected, seen, event.source)
+        observation = (
+            f"{event.data.get('free')} bytes were left: saves and log lines may be missing for that reason alone"
+        )
+        collector.unknown(expected, observation, event.source)
     collector.settle(expected, "there was")
 
 
@@ -100,10 +102,10 @@ def _judge_error(history: History, end: Event, collector: Collector, expected: s
     ]
     if exits and not _is_excused(history):
         first = exits[0]
-        seen = f"rank {first.rank} ended with exit code {first.data['code']}: {end.data['error']}"
+        observation = f"rank {first.rank} ended with exit code {first.data['code']}: {end.data['error']}"
         collector.fail(
             "the resumed job runs",
-            seen,
+            observation,
             first.source,
             end.source,
             data=about(first.rank, pids=first.pid, quantity="exit status", seen=first.data["code"]),
@@ -137,17 +139,17 @@ def _judge_deadline(plan: Plan, history: History, event: Event, collector: Colle
         return
     limit = event.data.get("limit") or f"{event.data.get('seconds')} s"
     expected = f"deadline {name} ({limit}) is kept"
-    seen = f"it ran out: {event.data.get('detail')}"
+    observation = f"it ran out: {event.data.get('detail')}"
     data = about(phase=str(name), quantity="deadline", expected=event.data.get("seconds"), unit="s")
     hit = not _is_excused(history) and any(landing.mono <= event.mono for landing in history.select("fault.landed"))
     if hit and (name == "end" or (name == "start" and event.attempt == RESUME)):
         waited = _waited(plan, history, event)
         if waited is not None and waited.share >= MOST:
-            collector.unknown(expected, f"{seen}, but {waited}", event.source, waited.where, data=data)
+            collector.unknown(expected, f"{observation}, but {waited}", event.source, waited.where, data=data)
         else:
-            collector.fail(expected, seen, event.source, data=data)
+            collector.fail(expected, observation, event.source, data=data)
     else:
-        collector.unknown(expected, seen, event.source, data=data)
+        collector.unknown(expected, observation, event.source, data=data)
 
 
 def _waited(plan: Plan, history: History, expired: Event) -> CpuStarvation | None:

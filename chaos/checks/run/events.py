@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 CHANGED = "input.changed"
-"""Recorded when the job's inputs are no longer those of the run's beginning."""
+"""Recorded when the job's inputs have changed since the run began."""
 
 PORT_TAKEN = "port.taken"
 """Recorded when a job could not start and another process had a port that the harness had chosen for it."""
