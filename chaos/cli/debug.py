@@ -14,8 +14,8 @@ F = TypeVar("F")
 class Settings:
     """Settings that hold for every command.
 
-    ``kept`` names the place of its result, for a reader who could not be shown it. ``arguments`` are those of the whole
-    command line, behind ``chaos``.
+    ``kept`` names the place of its result, for a reader who could not be shown it. ``arguments`` is the whole command
+    line after ``chaos``.
     """
 
     debug: bool = False

@@ -19,7 +19,7 @@ _HELD_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Deed:
-    """An action of a rank: ``singular`` behind the rank's name, ``plural`` behind those of several ranks."""
+    """An action of a rank: ``singular`` behind the rank's name, ``plural`` behind the names of several ranks."""
 
     attempt: str | None
     singular: str

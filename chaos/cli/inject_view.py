@@ -33,10 +33,10 @@ def show(
     from chaos.cli.processes import show_processes
     from chaos.evidence.text import readable
 
-    others = [process for process in job.processes if process not in chosen]
+    rest_of_job = [process for process in job.processes if process not in chosen]
     targets = _targets(fault)
     if as_json:
-        hit, rest = ([plain(process) for process in some] for some in (chosen, others))
+        hit, rest = ([plain(process) for process in some] for some in (chosen, rest_of_job))
         preview = {"schema_version": 1, "fault": fault.name, "dry_run": True, "would_hit": hit, "others": rest}
         echo_json(preview | ({"targets": targets} if targets else {}))
         return
@@ -47,7 +47,7 @@ def show(
             click.echo(readable(f"  rank {process.rank} by PID only: {process.doubt}"), err=to_errors)
     for target in targets:
         click.echo("  " + readable(", ".join(f"{name} {value}" for name, value in target.items())), err=to_errors)
-    click.echo(f"not hit: {_list(others) or 'no other process of this job is on this host'}", err=to_errors)
+    click.echo(f"not hit: {_list(rest_of_job) or 'no other process of this job is on this host'}", err=to_errors)
 
 
 def _list(processes: Sequence[JobProcess]) -> str:

@@ -78,7 +78,7 @@ def run_names(reports: Path) -> list[str]:
 
 
 def stored_runs(reports: Path, scenario: str | None = None, *, again: bool = False) -> tuple[RunRow, ...]:
-    """Return the rows of all runs; what was repaired or left out is told on standard error.
+    """Return the rows of all runs; repaired or omitted rows are reported on standard error.
 
     ``again`` reads every result.json anew. Raises click.UsageError where the store cannot be used, or no run is of
     ``scenario``.

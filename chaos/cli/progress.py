@@ -67,7 +67,7 @@ class PlainProgress:
         self._headlines.event(event)
 
     def follow(self, run_dir: Path) -> None:
-        """Do nothing: the lines are those of the events."""
+        """Do nothing: each event has its own line."""
 
     def wait_for_cores(self, reason: str, seconds: float) -> None:
         """Print who holds the cores, and how long the run waits for them."""

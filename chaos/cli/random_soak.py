@@ -94,23 +94,23 @@ def summarise(
     ``earlier`` are runs of the same names by other code, which are only counted.
     """
     by_name = {drawn_scenario.loaded.cells[0].scenario.name: drawn_scenario for drawn_scenario in drawn}
-    own = [run for run in runs if run.scenario in by_name]
+    current = [run for run in runs if run.scenario in by_name]
     groups: dict[tuple[str, str], Counter[str]] = {}
-    for run in own:
+    for run in current:
         scenario = by_name[run.scenario]
         groups.setdefault((scenario.kind, scenario.acting), Counter())[run.verdict or "harness failed"] += 1
-    loads = [run.load for run in own]
+    loads = [run.load for run in current]
     return {
         "drawn": len(drawn),
-        "runs": len(own),
-        "verdicts": _counts(own),
+        "runs": len(current),
+        "verdicts": _counts(current),
         "by_mechanism": [
             {"kind": kind, "acting": acting, "runs": counts.total(), **counts}
             for (kind, acting), counts in sorted(groups.items())
         ],
         "load": {"mean": round(sum(loads) / len(loads), 1), "max": max(loads)} if loads else None,
-        "seconds": round(sum(run.seconds for run in own), 1),
-        "not_passed": [_why(run, reports) for run in own if run.verdict != "pass"],
+        "seconds": round(sum(run.seconds for run in current), 1),
+        "not_passed": [_why(run, reports) for run in current if run.verdict != "pass"],
         "by_earlier_code": _counts(run for run in earlier if run.scenario in by_name),
     }
 

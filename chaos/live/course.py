@@ -1,4 +1,4 @@
-"""The course of a run as its harness records it: its stage, and what it waits for."""
+"""The course of a run as its harness records it: its stage, and its current wait."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Course:
         return None if self.start is None else _seconds(self.start.data.get("limit"))
 
     def waiting(self, now: float, missing: Callable[[str], str]) -> Waiting | None:
-        """Return what the harness waits for. ``missing`` says what is not there yet, by the name of the wait."""
+        """Return the wait of the harness. ``missing`` describes the missing part, by the name of the wait."""
         if self._wait is None or (limit := _seconds(self._wait.data.get("seconds"))) is None:
             return None
         if self.start is not None and (whole := self.limit()) is not None:

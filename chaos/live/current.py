@@ -29,23 +29,23 @@ class CurrentRuns:
     Args:
         reports: the directory of reports.
         mine: whether the process of this PID makes one of the runs to be shown.
-        seen: is called with the states after each look, in the thread that looks.
+        on_look: is called with the states after each look, in the thread that looks.
     """
 
     def __init__(
         self,
         reports: Path,
         mine: Callable[[int], bool] = lambda pid: True,
-        seen: Callable[[tuple[LiveState, ...]], None] = lambda states: None,
+        on_look: Callable[[tuple[LiveState, ...]], None] = lambda states: None,
     ) -> None:
         self.states: tuple[LiveState, ...] = ()
-        self._reports, self._mine, self._seen = reports, mine, seen
+        self._reports, self._mine, self._on_look = reports, mine, on_look
         self._followers: dict[Path, Follower] = {}
         self._over = threading.Event()
         self._thread = in_background(self._look)
 
     def close(self) -> None:
-        """Look no more; ``seen`` is not called afterwards."""
+        """Look no more; ``on_look`` is not called afterwards."""
         self._over.set()
         if self._thread.is_alive():
             self._thread.join(_LONGEST_LOOK)
@@ -61,7 +61,7 @@ class CurrentRuns:
             now = list(by_owner.values())
             self._followers = {path: self._followers.get(path) or Follower(path) for path in now}
             self.states = tuple(follower.state() for follower in self._followers.values())
-            self._seen(self.states)
+            self._on_look(self.states)
             self._over.wait(max(_SECONDS, REST * (time.monotonic() - began)))
 
 

@@ -34,9 +34,9 @@ class JudgedEnds:
         hit = fault_by_rank(self._plan, history)
         for attempt in (TRAIN, RESUME):
             for rank in dict.fromkeys(event.rank for event in exits if event.attempt == attempt):
-                own = history.select("rank.exit", attempt=attempt, rank=rank)
+                rank_exits = history.select("rank.exit", attempt=attempt, rank=rank)
                 fault = hit.get(-1 if rank is None else rank) if attempt == TRAIN else None
-                for judged in judged_exits(self._plan, history, own, fault, running=running == attempt):
+                for judged in judged_exits(self._plan, history, rank_exits, fault, running=running == attempt):
                     event = judged.event
                     planned = judged.planned
                     if planned and event.data.get("code") != 0 and (first_act is None or event.mono < first_act):

@@ -36,7 +36,7 @@ _MOST_EVENTS = 100_000
 
 
 def follow(directory: Path) -> Follower:
-    """Return what follows the run in a directory, which need not be there yet."""
+    """Return the follower of the run in a directory, which need not be there yet."""
     return Follower(directory)
 
 
@@ -218,7 +218,7 @@ class _Job:
         )
 
     def _missing(self, name: str, ranks: tuple[RankState, ...]) -> str:
-        """Say what a wait of the driver still needs."""
+        """Describe the missing condition of a wait of the driver."""
         match name:
             case "start":
                 return _in_words({rank.rank: rank.state for rank in ranks if rank.step is None or not rank.step})

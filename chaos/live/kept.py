@@ -1,7 +1,7 @@
 """The events that recoveries and ends are judged by: as many for a run of any length.
 
-Steps and digests are nearly all of a history. Of the steps of each rank those first after the last fault are kept, and
-the latest; digests are not kept.
+Nearly all events of a history are steps and digests. For each rank the first steps after the last fault are kept, and
+the latest ones; digests are not kept.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Key = tuple[str, str | None, int | None]
 
 
 class Kept:
-    """A history without what is not needed. ``version`` changes with its content."""
+    """A history with the needed events only. ``version`` changes with its content."""
 
     def __init__(self) -> None:
         self.version = 0

@@ -1,4 +1,4 @@
-"""The losses of a run beside those of its fault-free run."""
+"""The losses of a run beside the losses of its fault-free run."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ LETTERS: Mapping[str, str] = MappingProxyType(
         "not recorded": "?",
     }
 )
-"""The states of a rank, each with the letter that stands for it in a strip: colour alone never tells a state."""
+"""The states of a rank, each with the letter that stands for it in a strip: colour is never the only sign."""
 
 STATES = tuple(LETTERS)
 
@@ -165,7 +165,7 @@ class GroupState:
 
 @dataclass(frozen=True)
 class Ends:
-    """Processes of ranks that have ended, in all launches of the run. Those whose cause is not known count nowhere."""
+    """Processes of ranks that have ended, in all launches of the run. An end of unknown cause is not counted."""
 
     planned: int = 0
     unplanned: int = 0

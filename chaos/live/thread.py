@@ -1,4 +1,4 @@
-"""A thread that looks at runs, and never gets in the way of what it looks at."""
+"""A thread that looks at runs without slowing them."""
 
 from __future__ import annotations
 

@@ -31,7 +31,8 @@ def analyze(
 ) -> Result:
     """Judge the run in ``run_dir`` and, with ``write``, put result.json and junit.xml there.
 
-    With ``page`` report.html is made as well; it is told where that fails, since a verdict is not lost for a page.
+    With ``page`` report.html is made as well; ``page`` is called with the reason if that fails,
+    since the verdict is sound without the page.
 
     Needs neither the job nor the machine that ran it. ``bounded``: no more of the directory is read than a user can
     wait for. Raises chaos.checks.judge.RunUnreadable when there is no plan, and OSError when the reports cannot be

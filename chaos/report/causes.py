@@ -56,7 +56,7 @@ class Statement:
 
 
 def statements_of(checks: Iterable[CheckResult]) -> list[Statement]:
-    """Return the statements that do not pass, merged; those that decide the verdict first, in the order of time."""
+    """Return the statements that do not pass, merged; deciding ones first, in the order of time."""
     kinds: dict[tuple[str, ...], list[CheckResult]] = {}
     worse = (check for check in checks if check.verdict != "pass")
     for check in sorted(worse, key=lambda check: (check.order is None, check.order or 0)):
@@ -67,8 +67,7 @@ def statements_of(checks: Iterable[CheckResult]) -> list[Statement]:
 def causes_of(statements: Sequence[Statement]) -> list[Statement]:
     """Return the statements that follow from no other: the first, and those of evidence that no training explains.
 
-    Those are what was done to the job, what was recorded, and what is left behind. Only statements that decide the
-    verdict count.
+    Such evidence is the faults made, the records, and the leftovers. Only statements that decide the verdict count.
     """
     deciding = [statement for statement in statements if statement.checks[0].order is not None]
     return [*deciding[:1], *(statement for statement in deciding[1:] if _stands_alone(statement))]
@@ -79,7 +78,7 @@ def _stands_alone(statement: Statement) -> bool:
 
 
 def kind_of(text: str) -> str:
-    """Return the text without what differs from rank to rank and from night to night: ranks, numbers, paths, names."""
+    """Return the text without the parts that differ between ranks and nights: ranks, numbers, paths, names."""
     text = _ALIKE.sub("", _NEXT.sub("", text))
     for pattern, mark in _MASKS:
         text = pattern.sub(mark, text)
@@ -110,12 +109,12 @@ def _merged(same: Sequence[CheckResult]) -> Statement:
 
 def _text(texts: Sequence[str], ranks: frozenset[int]) -> str:
     """Return the first text with all ranks; where the others say more than another rank, with their number."""
-    first, *others = (_ALIKE.sub("", text) if _span(text) is not None else text for text in texts)
-    if len({first, *others}) == 1 and len(ranks) < 2:
+    first, *rest = (_ALIKE.sub("", text) if _span(text) is not None else text for text in texts)
+    if len({first, *rest}) == 1 and len(ranks) < 2:
         return decimal(first)
-    same = len({_RANK.sub("rank", text) for text in (first, *others)}) == 1
+    same = len({_RANK.sub("rank", text) for text in (first, *rest)}) == 1
     if not same or len(set(_OF_A_RANK.findall(first))) > 1:
-        return decimal(f"{first} (and {len(others)} alike)" if others else first)
+        return decimal(f"{first} (and {len(rest)} alike)" if rest else first)
 
     def all_of_them(match: re.Match[str]) -> str:
         return named(ranks) if _PREPOSITION.search(first[: match.start()]) else f"each of {named(ranks)}"
@@ -137,19 +136,19 @@ def _is_of_its_ranks(check: CheckResult) -> bool:
 
 
 def _spoken_ranks(check: CheckResult) -> set[int]:
-    """Return the rank that the statement names, or else its first place, with those of which it says the same.
+    """Return the rank that the statement or its first place names, and all ranks to which the statement also applies.
 
     Empty without a rank, or where it names several.
     """
     for text in (f"{check.expected}\n{check.seen}", *check.where[:1]):
-        if found := {int(number) for number in _OF_A_RANK.findall(_ALIKE.sub("", text))}:
-            # Of several ranks one is the statement's subject; which one, only its words say.
-            return found | (_span(check.seen) or set()) if len(found) == 1 else set()
+        if ranks := {int(number) for number in _OF_A_RANK.findall(_ALIKE.sub("", text))}:
+            # Only the words of a text with several ranks say which rank is its subject.
+            return ranks | (_span(check.seen) or set()) if len(ranks) == 1 else set()
     return set()
 
 
 def _span(text: str) -> set[int] | None:
-    """Return the ranks of which a check says the same; None where it says so of none, or of too many to list."""
+    """Return the ranks in a check's text "the same of …"; None without such a text, or with too many ranks to list."""
     if (match := _ALIKE.search(text)) is None:
         return None
     ranks: set[int] = set()

@@ -120,7 +120,7 @@ def _incomparable(first: Result, second: Result, axis: str | None) -> str:
     if first.cell == second.cell:
         return "both runs are of one cell"
     differing += [f"the variable {name}" for name in _other_values(first, second) if name != axis]
-    if axis is not None and _others(first.cell, axis) != _others(second.cell, axis):
+    if axis is not None and _other_parts(first.cell, axis) != _other_parts(second.cell, axis):
         differing.append(f"another axis than {axis}")
     return f"the runs differ in {', '.join(differing)}" if differing else ""
 
@@ -135,14 +135,18 @@ def _other_values(first: Result, second: Result) -> list[str]:
 
     With no axis given the cells' own names say how they differ.
     """
-    one, other = first.made.variables, second.made.variables
-    if one is None or other is None:
+    first_values, second_values = first.made.variables, second.made.variables
+    if first_values is None or second_values is None:
         return []
     axes = {part.partition("=")[0] for cell in (first.cell, second.cell) for part in cell.split(",")}
-    return [name for name in one.keys() & other.keys() if one[name] != other[name] and name not in axes]
+    return [
+        name
+        for name in first_values.keys() & second_values.keys()
+        if first_values[name] != second_values[name] and name not in axes
+    ]
 
 
-def _others(cell: str, axis: str) -> list[str]:
+def _other_parts(cell: str, axis: str) -> list[str]:
     return [part for part in cell.split(",") if not part.startswith(f"{axis}=")]
 
 

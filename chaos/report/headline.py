@@ -17,7 +17,7 @@ from chaos.report.result import Headline, Result
 _LIMIT = re.compile(r"^(?P<what>.+) ≤ (?P<limit>[\d.]+ s)$")
 _SECONDS = re.compile(r"^(\d+\.\d+) s$")
 _MOST_NAMES = 3
-"""Parameters that are named rather than called by what they are."""
+"""Most parameters that are listed by name; more are described by their kind."""
 
 _RANDOM = "random_state"
 
@@ -30,11 +30,11 @@ def headline_of(result: Result) -> Headline | None:
     if result.reason.startswith("interrupted") or not statements:
         text = result.reason or "nothing was checked"
         return Headline(_id("run", kind_of(text.partition(";")[0])), "run", readable(text))
-    first, *others = statements
-    told = _difference(first)
-    text = told or _plain(first)
-    kind = (kind_of(first.checks[0].expected), kind_of(told or first.checks[0].seen))
-    after = _after(first, [other for other in others if other.checks[0].order is not None])
+    first, *rest = statements
+    difference = _difference(first)
+    text = difference or _plain(first)
+    kind = (kind_of(first.checks[0].expected), kind_of(difference or first.checks[0].seen))
+    after = _after(first, [other for other in rest if other.checks[0].order is not None])
     line = " ".join(f"{first.check}: {text}{after}".split())
     return Headline(_id(first.check, first.checks[0].verdict, *kind), first.check, readable(line))
 
@@ -45,7 +45,7 @@ def _id(check: str, *kind: str) -> str:
 
 
 def _plain(statement: Statement) -> str:
-    """Return what was seen beside what was expected; of a time the limit that it passed."""
+    """Return the observation and the expectation; for a time, the exceeded limit."""
     limit, seconds = _LIMIT.match(statement.expected), _SECONDS.match(statement.seen)
     if limit is not None and seconds is not None:
         return f"{limit['what']} took {float(seconds[1]):.3f} s, at most {limit['limit']} are allowed"
@@ -99,12 +99,12 @@ def _kind_of_parameter(name: str) -> str:
     return "weight" if is_weight(name) else "other"
 
 
-def _after(first: Statement, others: Sequence[Statement]) -> str:
-    """Return what came of it: the step from which losses differ, else the other checks that broke later."""
-    losses = [other for other in others if _differs(other.checks[0].data, LOSS)]
+def _after(first: Statement, rest: Sequence[Statement]) -> str:
+    """Return the consequence: the step from which losses differ, else the checks that failed later."""
+    losses = [other for other in rest if _differs(other.checks[0].data, LOSS)]
     if losses and not _differs(first.checks[0].data, LOSS):
         return f"; losses differ from step {_first_step(losses)} on"
-    checks = dict.fromkeys(other.check for other in others if other.check != first.check)
+    checks = dict.fromkeys(other.check for other in rest if other.check != first.check)
     return f"; then {', '.join(checks)}" if checks else ""
 
 

@@ -53,9 +53,9 @@ def reason_of(verdict: Verdict, broken: Sequence[Finding], history: History) -> 
 def _first(broken: Sequence[Finding]) -> str:
     if not broken:
         return ""
-    first, *others = broken
+    first, *rest = broken
     text = f"{first.check}: {first.seen} (expected: {first.expected})"
-    checks = list(dict.fromkeys(finding.check for finding in others if finding.check != first.check))
+    checks = list(dict.fromkeys(finding.check for finding in rest if finding.check != first.check))
     return f"{text}; then {', '.join(checks)}" if checks else text
 
 

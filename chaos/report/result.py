@@ -76,8 +76,8 @@ class RecoveryResult:
 
     def measure(self, name: str) -> float | None:
         """Return the figure of a name: a phase, ``total``, ``rollback`` or ``stalled``; None where it is unknown."""
-        others = {"total": self.total, "rollback": self.rollback, "stalled": self.stalled}
-        return others[name] if name in others else self.phases.get(name)
+        totals = {"total": self.total, "rollback": self.rollback, "stalled": self.stalled}
+        return totals[name] if name in totals else self.phases.get(name)
 
 
 @dataclass(frozen=True)
@@ -314,7 +314,7 @@ def read_result(run_dir: Path) -> Result:
 
 
 def _check_types(data: Any) -> None:
-    """Refuse values of other types than the format's. Raises ValueError, of which pydantic's ValidationError is one."""
+    """Refuse values of other types than the format's. Raises ValueError (pydantic's ValidationError)."""
     # Half a character pair, which evidence may hold, is not JSON for the validator; its type is the type of any text.
     text = json.dumps(data, ensure_ascii=False, allow_nan=False).encode(errors="replace")
     _adapter().validate_json(text, strict=True)

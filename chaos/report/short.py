@@ -59,15 +59,15 @@ def _short_reason(result: Result, statements: Sequence[Statement]) -> str:
     if result.reason.startswith("interrupted"):
         return "interrupted"
     deciding = [statement for statement in statements if statement.checks[0].order is not None]
-    first, *others = deciding or statements
-    checks = dict.fromkeys(other.check for other in others if other.check != first.check)
+    first, *rest = deciding or statements
+    checks = dict.fromkeys(other.check for other in rest if other.check != first.check)
     then = f"; then {', '.join(checks)}" if checks else ""
     about = ", ".join(_about(first))
     return f"{first.check}{f': {about}' if about else ''}{then}"
 
 
 def _about(statement: Statement) -> Iterator[str]:
-    """Yield what a statement is about, by its data."""
+    """Yield the subjects of a statement, by its data."""
     data = statement.checks[0].data
     if statement.ranks:
         yield named(statement.ranks)
@@ -95,12 +95,12 @@ def source_of(result: Result) -> str:
 
 
 def places_of(where: Sequence[str], scenario: str) -> list[str]:
-    """Return the places with the scenario's own name; its first line, which says nothing, only where there is no other.
+    """Return the places, with the scenario's own name.
 
-    The line of what the scenario does not say is the first.
+    A key that the scenario lacks has line 1 as its place, so line 1 is left out beside any other place.
     """
-    telling = [place for place in where if place != "scenario.yaml:1"] or where
-    return [_in_scenario(place, scenario) for place in telling]
+    places = [place for place in where if place != "scenario.yaml:1"] or where
+    return [_in_scenario(place, scenario) for place in places]
 
 
 def shown_path(directory: Path) -> str:

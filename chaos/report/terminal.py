@@ -136,8 +136,8 @@ def _print_first_errors(result: Result, console: Console) -> None:
         console.print("first errors in the logs:")
     for error in result.first_errors:
         who = "" if error.rank is None else f"rank {error.rank}, "
-        others = f" ({error.alike} other log{'s' * (error.alike != 1)} alike)" if error.alike else ""
-        text = f"  {who}{error.file}:{error.line}: {error.text}{others}"
+        alike = f" ({error.alike} other log{'s' * (error.alike != 1)} alike)" if error.alike else ""
+        text = f"  {who}{error.file}:{error.line}: {error.text}{alike}"
         console.print(escape(text), soft_wrap=True, highlight=False)
 
 

@@ -1,4 +1,4 @@
-"""The page of all runs, made of what the directory has now. Each result.json is read once for each of its states."""
+"""The page of all runs in the directory, as it is now. Each result.json is read once for each of its states."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class IndexPage:
         return render_index(Index(title, rows, not_read, coverage, live="live/", in_progress=in_progress))
 
     def _entry(self, name: str, path: Path) -> tuple[tuple[int, ...], Summary | Unread] | None:
-        """Return what the index shows of a run, None where it has no result yet."""
+        """Return the row of a run for the index; None without a result."""
         try:
             status = os.lstat(path / RESULT)
         except OSError:

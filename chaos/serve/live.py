@@ -23,7 +23,7 @@ MOST_ENDED = 4
 """Runs that have ended while somebody looked, and are still shown."""
 
 MOST_RANKS = 256
-"""Ranks of a run that are told one by one. Of more than these only those that stand out are."""
+"""Most ranks that are listed one by one. With more ranks only the conspicuous ones are listed."""
 
 _AGAIN_SECONDS = 0.5
 _LOOK_SECONDS = 2.0

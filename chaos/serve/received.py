@@ -41,7 +41,7 @@ class Received(io.RawIOBase):
         return True
 
     def readinto(self, buffer: WriteableBuffer, /) -> int:
-        """Receive what is there, or wait for it. Raises TooMuchReceived, and TimeoutError after the time."""
+        """Receive the present bytes, or wait for some. Raises TooMuchReceived, and TimeoutError after the time."""
         if self._left <= 0:
             raise TooMuchReceived
         seconds = self._end - self._clock()

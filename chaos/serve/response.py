@@ -21,7 +21,7 @@ _ALWAYS = {
     "X-Frame-Options": "DENY",
     "X-Robots-Tag": "noindex",
 }
-"""The path of each page holds the token: no cache keeps it, no link tells it, and no other page embeds it."""
+"""The path of each page holds the token: no cache keeps it, no link reveals it, and no other page embeds it."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Response:
         yield from self.more.items()
 
     def unless_known(self, tags: str | None) -> Response:
-        """Return an empty answer where the browser has the same already: ``tags`` is what it says it has."""
+        """Return an empty answer where the browser has the same already: ``tags`` lists its copies."""
         if self.tag is None or self.tag not in [tag.strip() for tag in (tags or "").split(",")]:
             return self
         return Response(HTTPStatus.NOT_MODIFIED, policy=self.policy, tag=self.tag)
@@ -66,7 +66,7 @@ def document(content: bytes, name: str | None = None) -> Response:
 
 
 def refusal(status: HTTPStatus, sentence: str | None = None, **more: str) -> Response:
-    """Return the answer that there is no page. Without a sentence it tells no more than its number."""
+    """Return the answer that there is no page. Without a sentence it has only its number."""
     return Response(status, f"{sentence or status.phrase}\n".encode(errors="replace"), more=more)
 
 

@@ -16,7 +16,7 @@ from chaos.report.page.model import PageData
 from chaos.serve.runs import Fingerprint, fingerprint
 
 MOST_KEPT = 4
-"""Runs whose data are kept: those of a large run take some hundred megabytes."""
+"""Most runs with cached data: a large run takes some hundred megabytes."""
 
 LINKS = (("../../", "All runs"), ("../../live/", "Live"), ("result.json", "JSON"), ("trace.json", "Trace"))
 

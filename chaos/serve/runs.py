@@ -1,6 +1,6 @@
 """The runs of a reports directory that are shown: directories in it, of the user or of the owner of the directory.
 
-A path is never made of what a request says: a name is looked up among those that the directory has.
+No path is made from a request: its name is looked up in the list of the directory.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from chaos.report.index.rows import Unread
 from chaos.store.ownership import is_live
 
 _OF_A_RUN = ("run.json", "plan.json")
-"""A directory with one of these plain files is that of a run."""
+"""A directory with one of these plain files is a run's directory."""
 
 Fingerprint = tuple[tuple[str, int, int, int], ...]
 """The state of files by name: inode, size and time of the last change. Another one means other contents."""
@@ -23,7 +23,7 @@ Fingerprint = tuple[tuple[str, int, int, int], ...]
 
 @dataclass(frozen=True)
 class Listing:
-    """The runs by their names, and those that are not shown."""
+    """The runs by their names, and the runs that are not shown."""
 
     runs: dict[str, Path]
     refused: list[Unread]

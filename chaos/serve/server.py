@@ -1,8 +1,8 @@
 """The HTTP server: threads and connections of the standard library, with limits, and without a log of requests.
 
 It is Python's own: no package that the installation needs anyway has a server, and one reader on loopback needs no
-other. What the standard library leaves open is closed here: sizes, times, the number of connections, and what an error
-tells.
+other. What the standard library leaves open is closed here: sizes, times, the number of connections, and the text of an
+error.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class Connection(BaseHTTPRequestHandler):
             if not self.raw_requestline:
                 self.close_connection = True
             elif self.parse_request():
-                # A body is never read, so what follows could not be told from it.
+                # A body is never read, so it would be taken for the next request.
                 self.close_connection |= "Transfer-Encoding" in self.headers or "Content-Length" in self.headers
                 hosts = self.headers.get_all("Host", [])
                 self._send(self.server.site.answer(self.command, self.path, hosts, self.headers["If-None-Match"]))
@@ -110,7 +110,7 @@ class Connection(BaseHTTPRequestHandler):
         return True
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answer what is no request, with no more than the number."""
+        """Answer a malformed request with the number only."""
         self.close_connection = True
         self._send(refusal(HTTPStatus(code)))
 

@@ -40,7 +40,7 @@ class Site:
         """Return the answer to a request.
 
         ``hosts`` are the values of its header Host, and ``known`` is what it says to have already. Never raises: a page
-        that cannot be made is told in the terminal, without its path, which holds the token.
+        that cannot be made is reported in the terminal, without its path, which holds the token.
         """
         parts = self.guard.admit(method, target, hosts)
         if isinstance(parts, Response):

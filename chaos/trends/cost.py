@@ -114,7 +114,7 @@ def cost_of(rows: Iterable[RunRow], cluster: Cluster) -> Cost:
     for row in rows:
         if row.verdict == "pass" and row.mechanism and row.total is not None and not row.soak:
             acted.setdefault(row.mechanism, []).append(row)
-    costs = [_mechanism(name, own, cluster) for name, own in acted.items()]
+    costs = [_mechanism(name, mechanism_rows, cluster) for name, mechanism_rows in acted.items()]
     return Cost(
         cluster,
         tuple(sorted(costs, key=lambda cost: -cost.ettr)),
@@ -125,12 +125,12 @@ def cost_of(rows: Iterable[RunRow], cluster: Cluster) -> Cost:
 
 def _mechanism(name: str, rows: list[RunRow], cluster: Cluster) -> MechanismCost:
     times = [times_of(row) for row in rows]
-    recovery = median(own[TOTAL] for own in times)
+    recovery = median(row_times[TOTAL] for row_times in times)
     lost = _lost(rows, cluster)
     whole = ettr(cluster, recovery, lost)
     phases = []
-    for phase in dict.fromkeys(phase for own in times for phase in own if phase != TOTAL):
-        seconds = median(own[phase] for own in times if phase in own)
+    for phase in dict.fromkeys(phase for row_times in times for phase in row_times if phase != TOTAL):
+        seconds = median(row_times[phase] for row_times in times if phase in row_times)
         saved = ettr(cluster, max(0.0, recovery - seconds), lost) - whole
         minute = ettr(cluster, max(0.0, recovery - min(60.0, seconds)), lost) - whole
         phases.append(PhaseWorth(phase, seconds, saved, minute, saved * cluster.ranks * MONTH_HOURS))
@@ -150,7 +150,7 @@ def _lost(rows: list[RunRow], cluster: Cluster) -> float:
 
 
 def _measured(acted: dict[str, list[RunRow]]) -> tuple[str, ...]:
-    rows = [row for own in acted.values() for row in own]
+    rows = [row for mechanism_rows in acted.values() for row in mechanism_rows]
     if not rows:
         return ()
     ranks = sorted({row.ranks for row in rows if row.ranks is not None})
@@ -164,7 +164,7 @@ def _measured(acted: dict[str, list[RunRow]]) -> tuple[str, ...]:
 
 def _rehearsed(acted: dict[str, list[RunRow]]) -> Iterable[str]:
     """Say that times of a stand-in are not the vendor's: a cost that rests on them is a rehearsal of the sum."""
-    rows = [row for own in acted.values() for row in own]
+    rows = [row for mechanism_rows in acted.values() for row in mechanism_rows]
     if number := sum(row.sdk.startswith("standin") for row in rows):
         yield f"{number} of {len(rows)} runs had a stand-in for the SDK: the times of the vendor's SDK are others"
 

@@ -14,14 +14,14 @@ def print_cost(cost: Cost, console: Console) -> None:
     cards, hours = f"{cost.cluster.ranks:,}", f"{cost.cluster.between / HOUR:,.2f}"
     console.print(Text(f"effective training time (ETTR) of {cards} cards with a failure every {hours} hours\n"))
     table = _table("mechanism", "runs", "recovery s", "trained again s", "ETTR")
-    for own in cost.mechanisms:
-        seconds = (f"{own.recovery:.1f}", f"{own.lost:.1f}")
-        table.add_row(Text(own.mechanism), str(own.runs), *seconds, f"{own.ettr:.3%}")
+    for mechanism in cost.mechanisms:
+        seconds = (f"{mechanism.recovery:.1f}", f"{mechanism.lost:.1f}")
+        table.add_row(Text(mechanism.mechanism), str(mechanism.runs), *seconds, f"{mechanism.ettr:.3%}")
     console.print(table)
-    for own in cost.mechanisms:
-        console.print(Text(f"\n{own.mechanism}: what each phase costs, and what a minute less of it is worth"))
+    for mechanism in cost.mechanisms:
+        console.print(Text(f"\n{mechanism.mechanism}: what each phase costs, and what a minute less of it is worth"))
         table = _table("phase", "p50 s", "cost, % of time", "card hours a month", "a minute less, % of time")
-        for phase in own.phases:
+        for phase in mechanism.phases:
             figures = (f"{phase.seconds:.2f}", f"{phase.cost * 100:.4f}", f"{phase.card_hours:,.1f}")
             table.add_row(Text(phase.phase), *figures, f"{phase.minute * 100:.4f}")
         console.print(table)

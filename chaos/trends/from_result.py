@@ -31,8 +31,8 @@ MOST_PHASES = 100
 _HEAD = 1 << 20
 """Bytes of the harness's record in which the first start of the job is looked for."""
 
-_SEEN = "seen"
-"""How the inputs begin whose fingerprint is size and time, not content: they differ on each machine."""
+_BY_SIZE_AND_TIME = "seen"
+"""Prefix of inputs with a fingerprint of size and time, not of content: it differs on each machine."""
 
 
 class NoRow(Exception):
@@ -105,7 +105,7 @@ def _read(path: Path) -> Any:
 
 
 def _facts(run_dir: Path) -> dict[str, Any]:
-    """Read run.json; empty where it is unreadable: the row then lacks what only that file says."""
+    """Read run.json; empty where it is unreadable: the row then lacks the values of that file."""
     try:
         return dict(decode(read_plain(run_dir / RUN_FILE)))
     except (OSError, ValueError):
@@ -126,7 +126,7 @@ def _sdk(facts: Mapping[str, Any], versions: Mapping[str, Any]) -> str:
 
 def _digest(inputs: Mapping[str, Any]) -> str:
     """Return the digest of the job's sources; empty where none are recorded."""
-    sources = {name: value for name, value in inputs.items() if not str(name).startswith(_SEEN)}
+    sources = {name: value for name, value in inputs.items() if not str(name).startswith(_BY_SIZE_AND_TIME)}
     if not sources:
         return ""
     return hashlib.blake2b(json.dumps(sources, sort_keys=True).encode(), digest_size=8).hexdigest()

@@ -161,7 +161,7 @@ def gate(
     slower = {entry.key: _slower(entry, limit, rules, len(compared)) for entry, limit in significant}
     return GateResult(
         rules,
-        tuple(found for entry in compared if (found := slower.get(entry.key)) is not None),
+        tuple(slowdown for entry in compared if (slowdown := slower.get(entry.key)) is not None),
         tuple(worse for series in looked_at if (worse := _worse(series)) is not None),
         tuple(flaky for series in looked_at if (flaky := _flaky(series, rules)) is not None),
         tuple(_too_few(compared, rules)),
@@ -212,20 +212,20 @@ def _compared(series: Series, rules: Rules) -> Iterator[_Compared]:
 
 
 def _slower(entry: _Compared, limit: float, rules: Rules, tests: int) -> Slower | None:
-    found = confirmed(entry.strata, entry.p, max(rules.least, rules.max_slower), LEAST_SECONDS)
-    if found is None:
+    slowdown = confirmed(entry.strata, entry.p, max(rules.least, rules.max_slower), LEAST_SECONDS)
+    if slowdown is None:
         return None
     newest, before = entry.newest, entry.before
     passing = [row for row in entry.series.rows if row.verdict == "pass"]
     return Slower(
         entry.series.name,
         entry.phase,
-        found.p,
+        slowdown.p,
         limit,
         tests,
-        found.share,
-        found.seconds,
-        found.bound,
+        slowdown.share,
+        slowdown.seconds,
+        slowdown.bound,
         (median(before), median(newest)),
         (len(before), len(newest)),
         rules.max_slower,

@@ -73,8 +73,8 @@ def _whole(result: GateResult) -> str:
         f"before them"
     )
     faults = len(result.slower) + len(result.worse) + len(result.flaky)
-    found = f"{faults} findings in " if faults else "nothing got worse in " if not result.too_few else ""
-    return f"{result.verdict}: {found}{compared}"
+    findings = f"{faults} findings in " if faults else "nothing got worse in " if not result.too_few else ""
+    return f"{result.verdict}: {findings}{compared}"
 
 
 def changed(changes: Mapping[str, tuple[str, str]]) -> str:

@@ -38,7 +38,7 @@ def p_longer(strata: Strata) -> float:
     pairs = [_wins(stratum) for stratum in strata]
     wins, ties = sum(won for won, _ in pairs), sum(tied for _, tied in pairs)
     values = [Counter([*newest, *before]) for newest, before in strata]
-    if not ties and all(len(own) == own.total() for own in values):
+    if not ties and all(len(counts) == counts.total() for counts in values):
         return _tails(tuple((len(newest), len(before)) for newest, before in strata))[wins]
     variance: float = sum(map(_variance, strata, values))
     if variance <= 0:
@@ -83,10 +83,10 @@ def _tails(sizes: tuple[tuple[int, int], ...]) -> tuple[float, ...]:
     """Return the probability of at least 0, 1, 2, … wins, each order of a stratum's times being as likely as any."""
     orders = [1]
     for new, old in sizes:
-        own = _orders(new, old)
-        longer = [0] * (len(orders) + len(own) - 1)
+        stratum_orders = _orders(new, old)
+        longer = [0] * (len(orders) + len(stratum_orders) - 1)
         for wins, number in enumerate(orders):
-            for more, other in enumerate(own):
+            for more, other in enumerate(stratum_orders):
                 longer[wins + more] += number * other
         orders = longer
     total, below, tails = sum(orders), 0, []

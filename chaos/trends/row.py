@@ -1,4 +1,4 @@
-"""One run as a row of the store: what trends, gate and exports know of it."""
+"""One run as a row of the store: the values that trends, gate and exports use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from chaos.evidence.finding import Verdict
 
 VERSIONS = ("code", "chaos", "job", "mindspore", "sdk", "platform", "revision")
-"""Fields of a row that say what was run: a change of one of them may explain a change of times."""
+"""Versions and settings in a row: a change of such a field may explain a change of times."""
 
 
 @dataclass(frozen=True)

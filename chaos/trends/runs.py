@@ -47,8 +47,8 @@ class Runs:
 def record_run(reports: Path, run_dir: Path) -> list[str]:
     """Add a finished run to the store of ``reports``, and what an earlier version left beside it.
 
-    Returns what a user must be told, in sentences. Never raises for a store that cannot be written: the run's files
-    hold all that the row says, and the next call of `chaos trend` adds it.
+    Returns sentences for the user. Never raises for a store that cannot be written: the run's files hold all that the
+    row says, and the next call of `chaos trend` adds it.
     """
     try:
         row = row_of(run_dir)
@@ -90,7 +90,7 @@ def read_runs(reports: Path, *, again: bool = False) -> Runs:
 
 
 def mark_soak_runs(reports: Path, runs: Iterable[str]) -> list[str]:
-    """Mark runs as those of a soak. Returns what a user must be told, as :func:`record_run` does."""
+    """Mark runs as those of a soak. Returns sentences for the user, as :func:`record_run` does."""
     try:
         return _with_store(reports, lambda connection: mark_soak(connection, runs))[1]
     except (StoreUnusable, OSError, DeadlineExpired) as error:

@@ -1,4 +1,4 @@
-"""Rows in series: runs of one cell in one setting, whose times can be compared, the oldest first."""
+"""Rows in series: runs of one cell in one setting, with comparable times, the oldest first."""
 
 from __future__ import annotations
 
@@ -35,15 +35,20 @@ def series_of(
     ``scenario`` leaves only the cells of that scenario, or the one cell ``scenario[cell]``. A series is named after its
     cell, and after its setting where the cell has several.
     """
-    found: dict[tuple[str, str, str, str, int | None], list[RunRow]] = {}
+    by_cell: dict[tuple[str, str, str, str, int | None], list[RunRow]] = {}
     for row in rows:
         if (soak or not row.soak) and (interrupted or not row.interrupted) and is_of(row, scenario):
             key = (row.scenario, row.cell, row.platform, row.sdk.partition(" ")[0], row.ranks)
-            found.setdefault(key, []).append(row)
-    names = [own[0].name for own in found.values()]
+            by_cell.setdefault(key, []).append(row)
+    names = [cell_rows[0].name for cell_rows in by_cell.values()]
     return [
-        Series(own[0].name if names.count(own[0].name) == 1 else f"{own[0].name} ({_setting(own[0])})", tuple(own))
-        for _, own in sorted(found.items(), key=lambda entry: entry[0][:4])
+        Series(
+            cell_rows[0].name
+            if names.count(cell_rows[0].name) == 1
+            else f"{cell_rows[0].name} ({_setting(cell_rows[0])})",
+            tuple(cell_rows),
+        )
+        for _, cell_rows in sorted(by_cell.items(), key=lambda entry: entry[0][:4])
     ]
 
 
@@ -70,16 +75,16 @@ def strata_of(newest: Sequence[RunRow], before: Sequence[RunRow]) -> dict[str, l
             key = (row.host if row.host in common else "", row.loaded)
             for phase, seconds in times_of(row).items():
                 strata[phase][key][side].append(seconds)
-    return {phase: list(own.values()) for phase, own in strata.items()}
+    return {phase: list(pairs.values()) for phase, pairs in strata.items()}
 
 
 def stale(series: Sequence[Series], days: float) -> list[Series]:
     """Return the series whose newest run began more than ``days`` days before the newest run of all."""
-    begun = {id(own): when for own in series if (when := _begun(own.newest)) is not None}
+    begun = {id(cell): when for cell in series if (when := _begun(cell.newest)) is not None}
     if not begun:
         return []
     last = max(begun.values()) - timedelta(days=days)
-    return [own for own in series if id(own) in begun and begun[id(own)] < last]
+    return [cell for cell in series if id(cell) in begun and begun[id(cell)] < last]
 
 
 def _begun(row: RunRow) -> datetime | None:

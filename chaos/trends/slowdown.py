@@ -56,23 +56,23 @@ def confirmed(strata: Strata, p: float, least: float, least_seconds: float) -> S
 def noise(strata: Strata) -> float:
     """Return the noise of single runs as a share: a standard deviation that a few long times do not move."""
     logarithms = [[math.log(seconds) for seconds in sample if seconds > 0] for pair in strata for sample in pair]
-    apart = [abs(one - other) for sample in logarithms for one, other in combinations(sample, 2)]
+    apart = [abs(first - second) for sample in logarithms for first, second in combinations(sample, 2)]
     return math.expm1(_DEVIATION * median(apart)) if apart else 0.0
 
 
 def holm(compared: Iterable[T], p_of: Callable[[T], float], alpha: float) -> list[tuple[T, float]]:
-    """Return what is significant with the limit of each, by the method of Holm.
+    """Return each significant comparison with its limit, by the method of Holm.
 
-    The chance that any of them is by chance is at most ``alpha``, however they depend on each other.
+    The probability that any of them is due to chance is at most ``alpha``, however they depend on each other.
     """
     ordered = sorted(compared, key=p_of)
-    found: list[tuple[T, float]] = []
+    significant: list[tuple[T, float]] = []
     for place, entry in enumerate(ordered):
         limit = alpha / (len(ordered) - place)
         if p_of(entry) > limit:
             break
-        found.append((entry, limit))
-    return found
+        significant.append((entry, limit))
+    return significant
 
 
 def _longer(strata: Strata, share: float) -> Strata:

@@ -36,7 +36,7 @@ class StoreUnusable(Exception):
 
 
 class StoreDamaged(Exception):
-    """The file is no whole store. The text says in what way."""
+    """The file is not an intact store. The text says why."""
 
 
 @contextmanager

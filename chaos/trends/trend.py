@@ -48,7 +48,7 @@ class PhaseTrend:
 
 @dataclass(frozen=True)
 class Trend:
-    """One cell over many nights. ``verdicts`` counts those of its runs, interrupted ones apart."""
+    """One cell over many nights. ``verdicts`` counts the verdicts of its runs, interrupted runs apart."""
 
     name: str
     runs: int
@@ -163,8 +163,8 @@ def _changes(rows: Sequence[RunRow], index: int) -> dict[str, tuple[str, str]]:
     Noise can move the change point that a test finds by a run or two.
     """
     for place in (index, index - 1, index + 1, index - 2, index + 2):
-        if 0 < place < len(rows) and (found := changes_between(rows[place - 1], rows[place])):
-            return found
+        if 0 < place < len(rows) and (changes := changes_between(rows[place - 1], rows[place])):
+            return changes
     return {}
 
 

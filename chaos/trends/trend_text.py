@@ -21,9 +21,9 @@ _WIDTH = 30
 COLUMNS = ("cell", "run", "phase", "seconds")
 
 
-def print_trends(found: Iterable[Trend], console: Console) -> None:
+def print_trends(trends: Iterable[Trend], console: Console) -> None:
     """Print a table for each cell, and its change points below it. Text of runs is text, never markup."""
-    for trend in found:
+    for trend in trends:
         counts = ", ".join(f"{count} {verdict}" for verdict, count in trend.verdicts.items() if count)
         console.print(Text(f"{trend.name}: {trend.runs} runs ({counts}), {trend.first[:10]} to {trend.last[:10]}"))
         table = Table(box=None, pad_edge=False)
@@ -59,12 +59,12 @@ def sparkline(times: Sequence[float], *, unicode: bool = True) -> str:
     return "".join(bars[round((mean - low) * scale)] for mean in means)
 
 
-def as_csv(found: Iterable[Trend]) -> str:
+def as_csv(trends: Iterable[Trend]) -> str:
     """Return a line for each time of each phase. A cell that a spreadsheet would take for a formula gets a quote."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for trend in found:
+    for trend in trends:
         for phase in trend.phases:
             for run, seconds in zip(phase.runs, phase.times, strict=True):
                 writer.writerow([*(_plain(text) for text in (trend.name, run, phase.phase)), f"{seconds:.6f}"])

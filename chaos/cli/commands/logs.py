@@ -73,7 +73,7 @@ def command(paths: tuple[Path, ...], unknown: bool, kinds: tuple[str, ...], as_j
         try:
             for event in read_log(path, readers, scan=scan, open_file=open_named if path in named else open_plain):
                 counts[event.kind] += 1
-                if not unknown and _is_wanted(event.kind, kinds):
+                if not unknown and _is_selected(event.kind, kinds):
                     click.echo(_as_json(event) if as_json else _as_text(event))
         except OSError as error:
             click.echo(f"chaos: {readable(str(error))}", err=True)
@@ -93,10 +93,9 @@ def _files(paths: Iterable[Path], unseen: Unseen) -> Iterator[Path]:
         )
 
 
-def _is_wanted(kind: str, kinds: tuple[str, ...]) -> bool:
+def _is_selected(kind: str, kinds: tuple[str, ...]) -> bool:
     return not kinds or any(
-        kind == wanted_kind or kind.startswith(f"{wanted_kind}.") or kind.endswith(f".{wanted_kind}")
-        for wanted_kind in kinds
+        kind == selected or kind.startswith(f"{selected}.") or kind.endswith(f".{selected}") for selected in kinds
     )
 
 

@@ -141,7 +141,7 @@ def _run(
 
     numbers = itertools.count(1)
 
-    def run_one(cell: Prepared) -> RunOutcome:
+    def run_and_print(cell: Prepared) -> RunOutcome:
         number, of = next(numbers), len(cells)
         with open_progress(to_errors=output.as_json) as progress:
             if of > 1:
@@ -164,7 +164,7 @@ def _run(
     with ended_like_ctrl_c():
         return run_cells(
             cells,
-            run_one,
+            run_and_print,
             started=datetime.now(timezone.utc).isoformat(timespec="seconds"),
             clock=time.monotonic,
             keep_going=keep_going,

@@ -75,21 +75,21 @@ def command(
         return show_pages(lambda: [write_trends(rows, reports, path, scenario, last=last, soak=soak)], open_browser)
     from chaos.trends.trend import trends
 
-    found = trends(rows, scenario, last=last, soak=soak)
+    cell_trends = trends(rows, scenario, last=last, soak=soak)
     if as_json:
-        echo_json({"schema_version": 1, "trends": [trend.to_json() for trend in found]})
+        echo_json({"schema_version": 1, "trends": [trend.to_json() for trend in cell_trends]})
         return codes.PASS
     from chaos.trends.trend_text import as_csv as csv_of
     from chaos.trends.trend_text import print_trends
 
     if as_csv:
-        click.echo(csv_of(found), nl=False)
-    elif not found:
+        click.echo(csv_of(cell_trends), nl=False)
+    elif not cell_trends:
         click.echo(f"there are no runs in {reports}")
     else:
         from rich.console import Console
 
         # rich ends the process with 1 when nobody reads its output.
         with suppress(OutputLost, BrokenPipeError, SystemExit):
-            print_trends(found, Console())
+            print_trends(cell_trends, Console())
     return codes.PASS

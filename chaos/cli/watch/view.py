@@ -79,11 +79,11 @@ def headline(event: JobEvent) -> str | None:
             named = who if event.rank is not None else f"PID {event.pid}"
             return f"{named}: ended with {data.get('how') or _how(data)}"
         case "checkpoint":
-            whose = who if event.rank is not None else "no rank in its name"
+            owner = who if event.rank is not None else "no rank in its name"
             step = f"step {data.get('step')}"
             if data.get("step") is None:
                 step = f"epoch {data.get('epoch')}, step {data.get('step_in_epoch')} in it"
-            return f"{whose}: checkpoint of {step}, {data.get('path')}"
+            return f"{owner}: checkpoint of {step}, {data.get('path')}"
         case "checkpoints.not_searched" if "levels" in data:
             return (
                 f"{data.get('directory')} has directories nested too deeply: only {data['levels']} levels were "
@@ -265,8 +265,8 @@ def _unknown(lines: dict[str, int]) -> str:
     if not lines:
         return ""
     most = max(lines, key=lambda name: lines[name])
-    whose = most if len(lines) == 1 else f"{len(lines)} logs, most in {most}"
-    return f"; no reader knows {sum(lines.values())} lines of {whose}: chaos logs FILE --unknown shows them"
+    source = most if len(lines) == 1 else f"{len(lines)} logs, most in {most}"
+    return f"; no reader knows {sum(lines.values())} lines of {source}: chaos logs FILE --unknown shows them"
 
 
 def _how(data: dict[str, Any]) -> str:

@@ -56,7 +56,7 @@ def letters(states: Sequence[str]) -> Text:
 
 
 def subject(state: LiveState) -> str:
-    """Return what a letter of the strip stands for."""
+    """Return the meaning of a letter of the strip."""
     if len(state.ranks) <= MOST_RANKS:
         return "ranks"
     kinds = {group.kind for group in state.groups}

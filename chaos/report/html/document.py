@@ -72,8 +72,8 @@ class Document:
     @cached_property
     def _script(self) -> Markup:
         """Return the one script of the page: the library, and our own files in a scope of their own."""
-        own = f"{_assets(HERE, SCRIPTS)}\n{_assets(self.here, self.scripts)}"
-        return Markup(f'{_assets(HERE, LIBRARY)}\n(() => {{\n"use strict";\n{own}\n}})();')
+        script = f"{_assets(HERE, SCRIPTS)}\n{_assets(self.here, self.scripts)}"
+        return Markup(f'{_assets(HERE, LIBRARY)}\n(() => {{\n"use strict";\n{script}\n}})();')
 
     @cached_property
     def _style(self) -> Markup:

@@ -1,1 +1,1 @@
-"""The page of many runs: the night at a glance, and what has been tried."""
+"""The page of many runs: the night at a glance, and which faults were tried."""

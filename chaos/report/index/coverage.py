@@ -1,4 +1,4 @@
-"""The faults that the runs of a directory have tried, and those that none has."""
+"""The faults that the runs of a directory have tried, and the faults that no run has tried."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from chaos.report.result import Result
 
 ANY_PHASE = "no phase"
-"""The phase of a fault whose trigger names none: a time, a log line, another fault."""
+"""The phase of a fault with a trigger that names no phase: a time, a log line, another fault."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class Coverage:
 
 
 def coverage(results: Iterable[Result], kinds: Iterable[str]) -> Coverage:
-    """Return what the runs have tried, of all ``kinds`` of faults that are registered."""
+    """Return which of all registered ``kinds`` of faults the runs have tried."""
     return coverage_of(map(tried_in, results), kinds)
 
 
 def coverage_of(runs: Iterable[frozenset[Tried]], kinds: Iterable[str]) -> Coverage:
-    """Return the coverage of runs, from what each has tried."""
+    """Return the coverage of runs, from the faults that each has tried."""
     tried = Counter(entry for run in runs for entry in run)
     known = sorted({*kinds, *(entry.kind for entry in tried)})
     landed = {entry.kind for entry in tried}
@@ -66,7 +66,7 @@ def coverage_of(runs: Iterable[frozenset[Tried]], kinds: Iterable[str]) -> Cover
 
 
 def tried_in(result: Result) -> frozenset[Tried]:
-    """Return what a run has tried. A fault counts where it landed: where it did not, the run shows nothing about it."""
+    """Return the faults that a run has tried. Only landed faults count: the run shows nothing about the others."""
     return frozenset(_tried(result))
 
 

@@ -21,7 +21,7 @@ FILE = "index.html"
 TRENDS = "trends.html"
 """The page of times over nights, which `chaos trend --page` writes beside the index."""
 SIGNS = {"pass": "✓", "fail": "✗", "unknown": "?", "finding": "!"}
-"""The sign of each verdict: a colour alone tells nothing on paper, or to who does not see it."""
+"""The sign of each verdict: a colour alone says nothing on paper, or to a reader who cannot see it."""
 WORDS = {"pass": "passed", "fail": "failed", "unknown": "unknown", "finding": "failed as a known finding says"}
 
 

@@ -46,7 +46,7 @@ class Unread:
 def read_results(directory: Path) -> tuple[list[tuple[Path, Result]], list[Unread]]:
     """Return the results of all runs in a directory, and the runs whose result cannot be read.
 
-    A fault-free run that only others are compared with has no result, and so is none of them.
+    A fault-free run that serves only as a baseline has no result, and is left out.
     """
     results, unread = [], []
     for path in sorted(directory.iterdir()):
@@ -104,7 +104,7 @@ def _place(row: Row) -> tuple[int, str, str, str]:
     return _ORDER[row.word], row.scenario, row.cell, row.started
 
 
-def by_scenario(own: list[Row]) -> Iterator[tuple[str, list[Row]]]:
+def by_scenario(scenario_rows: list[Row]) -> Iterator[tuple[str, list[Row]]]:
     """Yield each scenario with its runs, the latest last: a line of squares on the page."""
-    for scenario in sorted({row.scenario for row in own}):
-        yield scenario, sorted((row for row in own if row.scenario == scenario), key=lambda row: row.started)
+    for scenario in sorted({row.scenario for row in scenario_rows}):
+        yield scenario, sorted((row for row in scenario_rows if row.scenario == scenario), key=lambda row: row.started)

@@ -1,1 +1,1 @@
-"""The page of a run: its data, and what makes HTML of them."""
+"""The page of a run: its data, and the HTML made from it."""

@@ -16,7 +16,7 @@ from chaos.report.page.model import CheckpointMap, SavedCell
 from chaos.report.page.moments import step_in
 
 MOST_CELLS = 40_000
-"""Checkpoints on a page: those of 1,024 ranks at 39 steps. The newest are kept."""
+"""Most checkpoints on a page: as many as 1,024 ranks save at 39 steps. The newest are kept."""
 _UNFINISHED = "_tmp"
 """The end of the name of a directory whose checkpoint is not finished; it is renamed then."""
 

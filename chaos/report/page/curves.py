@@ -25,20 +25,20 @@ def curves(plan: Plan, history: History, artifacts: Artifacts) -> CurveSet:
     training. Where its agent has recorded none, its own log tells the loss. The step time is the longest of all ranks.
     """
     rank, baseline = 0 if plan.layout.loss_ranks is None else plan.layout.loss_ranks[0], artifacts.baseline
-    own = _values(history, (TRAIN, RESUME), rank)
+    recorded = _values(history, (TRAIN, RESUME), rank)
     other = None if baseline is None else _values(baseline, (TRAIN,), rank)
-    by_log = not own[0]
+    by_log = not recorded[0]
     if by_log:
-        own[0].update(_logged([*artifacts.losses(TRAIN, rank), *artifacts.losses(RESUME, rank)]))
+        recorded[0].update(_logged([*artifacts.losses(TRAIN, rank), *artifacts.losses(RESUME, rank)]))
         if other is not None:
             other[0].update(_logged(artifacts.baseline_losses(rank)))
-    steps = sorted({step for values in (*own, *(other or ())) for step in values})
+    steps = sorted({step for values in (*recorded, *(other or ())) for step in values})
     return CurveSet(
         tuple(steps),
-        _in_order(own, steps),
+        _in_order(recorded, steps),
         None if other is None else _in_order(other, steps),
         tuple(_marks(plan, history)),
-        None if other is None else _first_difference(own, other, steps),
+        None if other is None else _first_difference(recorded, other, steps),
         f"{'The loss is that of the log' if by_log else 'Loss and norm are those'} of rank {rank}. "
         "The step time is the slowest rank's.",
     )
@@ -108,11 +108,11 @@ def _marks(plan: Plan, history: History) -> Iterable[StepMark]:
 
 
 def _first_difference(
-    own: tuple[Values, Values, Values], other: tuple[Values, Values, Values], steps: list[int]
+    recorded: tuple[Values, Values, Values], other: tuple[Values, Values, Values], steps: list[int]
 ) -> Difference | None:
     """Return the first step whose loss or norm is not the fault-free run's, bit for bit."""
     for step in steps:
-        for name, ours, theirs in (("loss", own[0], other[0]), ("norm", own[1], other[1])):
+        for name, ours, theirs in (("loss", recorded[0], other[0]), ("norm", recorded[1], other[1])):
             if step in ours and step in theirs and ours[step].hex() != theirs[step].hex():
                 return Difference(step, name)
     return None

@@ -47,7 +47,7 @@ def page_of(run_dir: Path, judgement: Judgement, result: Result) -> PageData:
 
 
 def _when(check: CheckResult) -> tuple[int, bool, int]:
-    """Order statements by their verdict, and those that decide it by time."""
+    """Order statements by their verdict, and the deciding ones by time."""
     return _FIRST[check.verdict], check.order is None, check.order or 0
 
 

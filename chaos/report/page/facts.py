@@ -20,7 +20,7 @@ _VALUES = {STATE: "digest of the state", SAVED: "digest of the saved state"}
 
 
 def statement_facts(data: StatementData) -> Iterator[tuple[str, str]]:
-    """Yield what a statement is about and its values, by name, as far as they are known."""
+    """Yield the subjects of a statement and its values, by name, as far as they are known."""
     if data.ranks:
         yield "ranks", rank_set(data.ranks).removeprefix("ranks ").removeprefix("rank ")
     if data.nodes:

@@ -108,18 +108,18 @@ def _process(
     clock: Clock,
 ) -> Process:
     ends = [event for event in events if event.event == "rank.exit"]
-    own = [event for event in events if event.writer != "harness"] or list(events)
-    begin, end = clock.seconds(own[0].mono), clock.seconds((ends or own)[-1].mono)
-    spans = list(_spans(own, end, clock))
-    training = next((event for event in own if event.event == "train.begin"), None)
+    recorded = [event for event in events if event.writer != "harness"] or list(events)
+    begin, end = clock.seconds(recorded[0].mono), clock.seconds((ends or recorded)[-1].mono)
+    spans = list(_spans(recorded, end, clock))
+    training = next((event for event in recorded if event.event == "train.begin"), None)
     if training is not None:
         spans.insert(0, Span("start", begin, clock.seconds(training.mono), "from the process's start to its training"))
-    marks = [*_moments(own, _MARKS, clock, ranks=True)]
+    marks = [*_moments(recorded, _MARKS, clock, ranks=True)]
     marks += [Mark(clock.seconds(event.mono), "exit", f"{exit_status(event)} ({event.source})") for event in ends]
     exit_text = exit_status(ends[-1]) if ends else None
-    steps = blocks(list(_steps(own, clock)), most, moments)
+    steps = blocks(list(_steps(recorded, clock)), most, moments)
     if not steps and printed is not None and printed.first is not None and printed.last is not None:
-        # Only its log tells of its steps: which they were, and not when each was.
+        # Only its log has its steps: their numbers, without times.
         since = begin if training is None else clock.seconds(training.mono)
         steps = ((printed.first.step, printed.last.step, since, max(since, end)),)
     return Process(attempt, pid, begin, max(begin, end), exit_text, steps, tuple(spans), tuple(marks))
@@ -180,12 +180,12 @@ def planned_text(fault: PlannedFault) -> str:
 
 def _planned(fault: PlannedFault, history: History, clock: Clock) -> FaultMark:
     landed = history.first("fault.landed", fault=fault.id)
-    seen = None
+    landing = None
     if landed is not None:
         step = landed.data.get("step")
         where = f"in step {step}" if whole(step) is not None else "at no recorded step"
         phase = f", {landed.data['phase']}" if isinstance(landed.data.get("phase"), str) else ""
-        seen = f"landed {where}{phase}, {clock.seconds(landed.mono):.3f} s after the run's start ({landed.source})"
+        landing = f"landed {where}{phase}, {clock.seconds(landed.mono):.3f} s after the run's start ({landed.source})"
     acted = history.first("fault.injecting", fault=fault.id) or landed
     step, phase_name = whole(fault.trigger.get("step")), fault.trigger.get("phase")
     return FaultMark(
@@ -195,7 +195,7 @@ def _planned(fault: PlannedFault, history: History, clock: Clock) -> FaultMark:
         phase_name if isinstance(phase_name, str) else None,
         fault.ranks,
         planned_text(fault),
-        seen,
+        landing,
     )
 
 

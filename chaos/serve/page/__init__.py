@@ -1,1 +1,1 @@
-"""The live page: the runs in progress, drawn by its scripts from what the server says once a second."""
+"""The live page: the runs in progress, drawn by its scripts from the state that the server sends once a second."""

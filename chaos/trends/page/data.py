@@ -32,7 +32,11 @@ def page_data(
     ``page`` is the file to be: the report.html of each run that still exists is linked from there.
     """
     every = series_of(rows, scenario, soak=soak, interrupted=True)
-    return {"cells": [_cell(Series(one.name, one.rows[-last:] if last else one.rows), reports, page) for one in every]}
+    return {
+        "cells": [
+            _cell(Series(series.name, series.rows[-last:] if last else series.rows), reports, page) for series in every
+        ]
+    }
 
 
 def _cell(series: Series, reports: Path, page: Path) -> dict[str, Any]:
@@ -99,7 +103,7 @@ def _phase(phase: PhaseTrend, rows: Sequence[RunRow], places: dict[str, int]) ->
 
 
 def _flips(rows: Sequence[RunRow]) -> Iterator[dict[str, Any]]:
-    """Yield each run whose verdict is pass after a fail, or fail after a pass; others between them do not count."""
+    """Yield each run that passes after a fail, or fails after a pass; other verdicts between them do not count."""
     before: RunRow | None = None
     for index, row in enumerate(rows):
         if row.verdict == "unknown":

@@ -58,5 +58,7 @@ def write_trends(
 
 def _opened(cells: list[dict[str, Any]]) -> list[int]:
     """Return the cells that stand open at first: those with something new to look at, else the first."""
-    news = [place for place, cell in enumerate(cells) if cell["flips"] or any(own["points"] for own in cell["phases"])]
+    news = [
+        place for place, cell in enumerate(cells) if cell["flips"] or any(phase["points"] for phase in cell["phases"])
+    ]
     return news[:MOST_OPENED] or [0]
