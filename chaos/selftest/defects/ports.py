@@ -55,7 +55,7 @@ DEFECTS = (
         "The harness did not look for listeners on the ports of the run.",
         "tsp",
         recorded(lambda records: records.last("hygiene").pop("ports")),
-        "it was not looked for ports",
+        "not looked for: ports",
         verdict="unknown",
     ),
 )
