@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -73,8 +74,12 @@ def run_names(reports: Path) -> list[str]:
     """Return names of the runs in a reports directory, oldest first."""
     if not reports.is_dir():
         return []
-    runs = [path for path in reports.iterdir() if not path.is_symlink() and (path / "run.json").is_file()]
-    return [path.name for path in sorted(runs, key=lambda path: (path / "run.json").stat().st_mtime_ns)]
+    runs: list[tuple[int, str]] = []
+    for path in sorted(reports.iterdir()):
+        with suppress(OSError):  # another user's directory may not be looked into
+            if not path.is_symlink() and (path / "run.json").is_file():
+                runs.append(((path / "run.json").stat().st_mtime_ns, path.name))
+    return [name for _, name in sorted(runs)]
 
 
 def stored_runs(reports: Path, scenario: str | None = None, *, again: bool = False) -> tuple[RunRow, ...]:

@@ -19,10 +19,9 @@ class StatementData:
     """The facts of a statement. A fact that the statement does not know is None, or empty.
 
     ``ranks`` and ``nodes`` are sorted. ``step`` is the first step at which the statement holds, ``file`` a path in the
-    run's directory, ``fault`` the id of a fault, ``phase`` a phase of the recovery or the name of a
-    deadline. ``parameters`` are all that differ
-    or are missing, in order; ``compared`` is how many were compared. ``expected`` and ``seen`` are values of
-    ``quantity`` in ``unit``; where several parameters differ, those of the first.
+    run's directory, ``fault`` the id of a fault, ``phase`` a phase of the recovery or the name of a deadline.
+    ``parameters`` are all that differ or are missing, in order; ``compared`` is how many were compared. ``expected``
+    and ``seen`` are values of ``quantity`` in ``unit``; where several parameters differ, those of the first.
     """
 
     ranks: tuple[int, ...] = ()

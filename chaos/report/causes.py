@@ -24,6 +24,9 @@ _MASKS = (
     (re.compile(r"(?<![a-z])ranks? [\d,…-]+(?: \([^)]*\))?"), "rank #"),
     (re.compile(r": [^:]*? and [\d,]+ more \([\d,]+ in all\)"), ": …"),
     (re.compile(r"\S*/\S*"), "/"),
+    (re.compile(r"-\d{8}-\d{6}-[0-9a-f]{4}\b"), "-#"),
+    (re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"), "#"),
+    (re.compile(r"\b(?=[a-f]*\d)[0-9a-f]{8,}\b"), "#"),
     (re.compile(r"-?0x[0-9a-f]+(?:\.[0-9a-f]*)?(?:p[+-]?\d+)?"), "#"),
     (re.compile(r"\d+(?:[.,:]\d+)*(?:e[+-]?\d+)?"), "#"),
     (re.compile(r"\[[#, ]*\]"), "[#]"),
@@ -78,7 +81,10 @@ def _stands_alone(statement: Statement) -> bool:
 
 
 def kind_of(text: str) -> str:
-    """Return the text without the parts that differ between ranks and nights: ranks, numbers, paths, names."""
+    """Return the text without the parts that differ between ranks and nights.
+
+    Those are ranks, numbers, paths, names of runs, UIDs and digests.
+    """
     text = _ALIKE.sub("", _NEXT.sub("", text))
     for pattern, mark in _MASKS:
         text = pattern.sub(mark, text)

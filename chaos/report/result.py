@@ -296,11 +296,27 @@ def write_result(result: Result, run_dir: Path) -> Path:
     return path
 
 
+def has_result(run_dir: Path) -> bool:
+    """Return whether a directory holds a result.json; also where it may not be looked into, since reading says why."""
+    if run_dir.is_symlink():
+        return False
+    try:
+        (run_dir / FILE).lstat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        pass
+    return True
+
+
 def read_result(run_dir: Path) -> Result:
     """Read result.json of a run. Raises ResultUnreadable."""
     path = run_dir / FILE
     try:
         data = parse(read_plain(path))
+        version = data.get("schema_version") if isinstance(data, dict) else None
+        if isinstance(version, int) and version > SCHEMA_VERSION:
+            raise ResultUnreadable(newer_than_this(path, version))
         _check_types(data)
         return from_json(data)
     except OSError as error:
@@ -311,6 +327,14 @@ def read_result(run_dir: Path) -> Result:
     except (KeyError, TypeError, ValueError) as error:
         text = f"{path}: not a result of this version ({error!r}): run `chaos analyze` on the run"
         raise ResultUnreadable(text) from error
+
+
+def newer_than_this(path: Path, version: int) -> str:
+    """Return the sentence about a result of a newer version: to judge it again would replace it by an older one."""
+    return (
+        f"{path}: has schema_version {version}, and this version of chaos reads {SCHEMA_VERSION}: "
+        "it is left out; read it with a newer chaos"
+    )
 
 
 def _check_types(data: Any) -> None:

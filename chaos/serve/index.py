@@ -9,7 +9,7 @@ from pathlib import Path
 
 from chaos.report.index.coverage import Tried, coverage_of, tried_in
 from chaos.report.index.render import Index, render_index
-from chaos.report.index.rows import Row, Unread, in_order, row_of
+from chaos.report.index.rows import Row, Unread, in_order, row_of, without_verdict
 from chaos.report.result import FILE as RESULT
 from chaos.report.result import ResultUnreadable, read_result
 from chaos.serve.runs import RunDirectories
@@ -46,11 +46,11 @@ class IndexPage:
         return render_index(Index(title, rows, not_read, coverage, live="live/", in_progress=in_progress))
 
     def _entry(self, name: str, path: Path) -> tuple[tuple[int, ...], Summary | Unread] | None:
-        """Return the row of a run for the index; None without a result."""
+        """Return the row of a run for the index; None where it has no result yet or gets none."""
         try:
             status = os.lstat(path / RESULT)
         except OSError:
-            return None
+            return next((((), ended) for ended in without_verdict(path)), None)
         state = (status.st_ino, status.st_size, status.st_mtime_ns)
         if name in self._known and self._known[name][0] == state:
             return self._known[name]

@@ -8,16 +8,18 @@ from collections.abc import Iterable
 from pathlib import Path, PurePath
 
 from chaos.trends.row import RunRow
-from chaos.trends.series import series_of
+from chaos.trends.series import series_of, stale
 
 
 def broken(rows: Iterable[RunRow]) -> list[RunRow]:
     """Return the newest run of each cell that did not pass. A known finding that shows is no news.
 
-    Nor is a run that was interrupted.
+    Nor is a run that was interrupted, nor a cell that has not run for a week.
     """
-    newest = [series.newest for series in series_of(rows)]
-    return [row for row in newest if row.verdict != "pass" and not (row.verdict == "fail" and row.finding)]
+    every = series_of(rows)
+    gone = {id(series) for series in stale(every)}
+    newest = [series.newest for series in every if id(series) not in gone]
+    return [row for row in newest if row.verdict != "pass" and not row.known]
 
 
 def github(rows: Iterable[RunRow], top: Path) -> str:
@@ -40,7 +42,8 @@ def gitlab(rows: Iterable[RunRow], top: Path) -> str:
     for row in broken(rows):
         path = relative(row.file, top) or "scenario.yaml"
         how = row.headline_id or row.verdict
-        digest = hashlib.blake2b("\0".join((row.scenario, row.cell, how)).encode(), digest_size=16)
+        place = (row.scenario, row.cell, row.platform, row.sdk.partition(" ")[0], str(row.ranks))
+        digest = hashlib.blake2b("\0".join((*place, how)).encode(), digest_size=16)
         entries.append(
             {
                 "description": _message(row),

@@ -119,7 +119,7 @@ def cost_of(rows: Iterable[RunRow], cluster: Cluster) -> Cost:
         cluster,
         tuple(sorted(costs, key=lambda cost: -cost.ettr)),
         _measured(acted),
-        (*_assumed(cluster), *_rehearsed(acted)),
+        (*_assumed(cluster), *_unmeasured(acted, cluster), *_rehearsed(acted)),
     )
 
 
@@ -141,12 +141,13 @@ def _lost(rows: list[RunRow], cluster: Cluster) -> float:
     """Return the seconds of training that are done again after a failure.
 
     A mechanism that trained no step again in its runs loses none. Another one goes back to a periodic checkpoint: half
-    an interval on average, or the measured steps where there is no interval.
+    an interval on average, or the measured steps where there is no interval. So does one whose steps are not known.
     """
-    steps = median([row.rollback for row in rows if row.rollback is not None] or [0.0])
-    if not steps:
+    known = [row.rollback for row in rows if row.rollback is not None]
+    steps = median(known) if known else None
+    if steps == 0:
         return 0.0
-    return steps * (cluster.step or 0.0) if cluster.interval is None else cluster.interval / 2
+    return (steps or 0.0) * (cluster.step or 0.0) if cluster.interval is None else cluster.interval / 2
 
 
 def _measured(acted: dict[str, list[RunRow]]) -> tuple[str, ...]:
@@ -160,6 +161,14 @@ def _measured(acted: dict[str, list[RunRow]]) -> tuple[str, ...]:
         f"({', '.join(settings)})",
         "whether a mechanism trains steps again, and how many",
     )
+
+
+def _unmeasured(acted: dict[str, list[RunRow]], cluster: Cluster) -> Iterable[str]:
+    """Say which mechanisms may train steps again without a figure of it."""
+    for name, rows in acted.items():
+        if all(row.rollback is None for row in rows):
+            lost = "none are counted" if cluster.interval is None else "half an interval is counted"
+            yield f"no run recorded how many steps {name} trains again: {lost}"
 
 
 def _rehearsed(acted: dict[str, list[RunRow]]) -> Iterable[str]:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 from collections.abc import Iterator, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path, PurePath
 from typing import Any
 
 from chaos.base.plain_files import open_plain, read_plain
 from chaos.base.strict_json import parse
 from chaos.evidence.finding import Verdict
-from chaos.evidence.text import readable
 from chaos.history.jsonl import decode
-from chaos.report.result import FILE, SCHEMA_VERSION
+from chaos.report.known_finding import explains, holds
+from chaos.report.result import FILE, SCHEMA_VERSION, newer_than_this
 from chaos.store.directory import RUN_FILE
-from chaos.trends.row import PhaseTime, RunRow
+from chaos.trends.row import BEYOND, MOST_NUMBER, PhaseTime, RunRow, moment_of, on_one_line
 
 VERDICTS: tuple[Verdict, ...] = ("pass", "fail", "unknown")
 
@@ -46,10 +45,7 @@ def row_of(run_dir: Path, *, soak: bool = False) -> RunRow:
     if type(version := result.get("schema_version")) is not int:
         raise NoRow(f"{path}: is not a result: run `chaos analyze {run_dir}`")
     if version > SCHEMA_VERSION:
-        raise NoRow(
-            f"{path}: has schema_version {version}, and this version of chaos reads {SCHEMA_VERSION}: "
-            "it is left out; read it with a newer chaos"
-        )
+        raise NoRow(newer_than_this(path, version))
     verdict = result.get("verdict")
     if verdict not in VERDICTS:
         raise NoRow(f"{path}: has no verdict: run `chaos analyze {run_dir}`")
@@ -60,7 +56,7 @@ def _row(run_dir: Path, result: Mapping[str, Any], facts: Mapping[str, Any], ver
     made, recovery, plan = (_object(result.get(key)) for key in ("made", "recovery", "plan"))
     versions, machine, ci = _object(result.get("versions")), _object(made.get("machine")), _object(facts.get("ci"))
     headline = _object(result.get("headline"))
-    started, seconds = _text(made.get("started")), _seconds(made.get("seconds"))
+    started, seconds = _started(made.get("started")), _seconds(made.get("seconds"))
     return RunRow(
         run=_text(facts.get("run")) or _text(run_dir.name),
         scenario=_text(result.get("scenario")),
@@ -89,7 +85,7 @@ def _row(run_dir: Path, result: Mapping[str, Any], facts: Mapping[str, Any], ver
         load=_seconds(machine.get("load")),
         file=_text(facts.get("source") or plan.get("source"), 4096),
         line=_line(result, plan),
-        finding=_finding(plan),
+        finding=_finding(result, plan),
         soak=soak,
         phases=tuple(_phases(recovery, _object(plan.get("budget")))),
     )
@@ -132,9 +128,13 @@ def _digest(inputs: Mapping[str, Any]) -> str:
     return hashlib.blake2b(json.dumps(sources, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
-def _finding(plan: Mapping[str, Any]) -> str:
-    if not isinstance(plan.get("finding"), str):
+def _finding(result: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
+    simulated = _list(result.get("simulated"))
+    if not holds(plan, simulated):
         return ""
+    failed = {str(check.get("name")) for check in _list(result.get("checks")) if check.get("verdict") == "fail"}
+    if result.get("verdict") == "fail" and not explains(plan, simulated, failed):
+        return BEYOND
     return "sometimes" if plan.get("finding_always") is False else "always"
 
 
@@ -142,9 +142,10 @@ def _line(result: Mapping[str, Any], plan: Mapping[str, Any]) -> int | None:
     """Return the line of the scenario at which the deciding statement points, else that of the first fault."""
     checks = [check for check in _list(result.get("checks")) if type(check.get("order")) is int]
     for check in sorted(checks, key=lambda check: int(check["order"])):
-        for place in check.get("where") or ():
+        where = check.get("where")
+        for place in where if isinstance(where, list) else ():
             name, _, number = str(place).rpartition(":")
-            if PurePath(name).suffix in (".yaml", ".yml") and number.isdigit() and len(number) < 8:
+            if PurePath(name).suffix in (".yaml", ".yml") and number.isascii() and number.isdigit() and len(number) < 8:
                 return int(number)
     return next((line for fault in _list(plan.get("faults")) if (line := _whole(fault.get("line")))), None)
 
@@ -166,10 +167,16 @@ def _working(run_dir: Path, seconds: float | None) -> float | None:
     return None
 
 
+def _started(value: Any) -> str:
+    moment = moment_of(value) if isinstance(value, str) else None
+    return "" if moment is None else moment.isoformat()
+
+
 def _later(started: str, seconds: float | None) -> str:
     try:
-        return (datetime.fromisoformat(started) + timedelta(seconds=seconds or 0)).isoformat(timespec="seconds")
-    except (ValueError, OverflowError):
+        begun = moment_of(started)
+        return "" if begun is None else (begun + timedelta(seconds=seconds or 0)).isoformat(timespec="seconds")
+    except OverflowError:
         return ""
 
 
@@ -182,14 +189,14 @@ def _list(value: Any) -> list[dict[str, Any]]:
 
 
 def _text(value: Any, most: int = MOST_TEXT) -> str:
-    return readable(value[:most]) if isinstance(value, str) else ""
+    return on_one_line(value[:most]) if isinstance(value, str) else ""
 
 
 def _seconds(value: Any) -> float | None:
-    """Return a number that is finite and not negative."""
+    """Return a number of seconds that a run can take."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return None
-    return float(value) if math.isfinite(value) and value >= 0 else None
+    return float(value) if 0 <= value <= MOST_NUMBER else None
 
 
 def _whole(value: Any) -> int | None:

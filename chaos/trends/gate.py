@@ -30,10 +30,8 @@ LEAST_SECONDS = 0.01
 LEAST_SHARE = 0.05
 """A slowdown below this share is not reported: nights on a busy machine can look alike."""
 
-STALE_DAYS = 7.0
-"""A cell that has not run for so long is no part of the night."""
-
-_WORSE: dict[Verdict, int] = {"pass": 0, "unknown": 1, "fail": 2}
+FINDING = "finding"
+"""The word for a run that failed as its known finding says."""
 
 
 @dataclass(frozen=True)
@@ -77,15 +75,25 @@ class Slower:
 
 @dataclass(frozen=True)
 class Worse:
-    """The newest verdict of a cell is worse than its usual one."""
+    """The newest verdict of a cell is worse than its usual one, which may be :data:`FINDING`."""
 
     name: str
     run: str
     verdict: Verdict
-    usual: Verdict
+    usual: str
     runs: int
     headline: str
     changes: dict[str, tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class OnlyRun:
+    """The only run of a cell did not pass: there is no verdict to compare with."""
+
+    name: str
+    run: str
+    verdict: Verdict
+    headline: str
 
 
 @dataclass(frozen=True)
@@ -119,7 +127,8 @@ class TooFew:
 class GateResult:
     """The judgement. ``tests`` counts the phases compared, ``stale`` names cells that have not run for a week.
 
-    ``interrupted`` counts runs that Ctrl-C has ended among the newest; they are neither good nor bad.
+    ``interrupted`` counts runs that Ctrl-C has ended among the newest; they are neither good nor bad. ``only_runs``
+    has the only run of a cell where it did not pass.
     """
 
     rules: Rules
@@ -131,13 +140,14 @@ class GateResult:
     cells: int
     stale: tuple[str, ...]
     interrupted: int = 0
+    only_runs: tuple[OnlyRun, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
         """Fail where anything got worse, unknown where something could not be compared, else pass."""
         if self.slower or self.worse or self.flaky:
             return "fail"
-        return "unknown" if self.too_few or not self.cells else "pass"
+        return "unknown" if self.too_few or self.only_runs or not self.cells else "pass"
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data (docs/trends.md)."""
@@ -154,7 +164,7 @@ def gate(
     rules = rules or Rules()
     rows = tuple(rows)
     every = series_of(rows, scenario, soak=soak)
-    gone = stale(every, STALE_DAYS)
+    gone = stale(every)
     looked_at = [_window(series, rules) for series in every if series not in gone]
     compared = [entry for series in looked_at for entry in _compared(series, rules)]
     significant = holm(compared, lambda entry: entry.p, rules.alpha)
@@ -169,6 +179,7 @@ def gate(
         len(looked_at),
         tuple(series.name for series in gone),
         _interrupted(rows, looked_at, scenario, soak=soak),
+        tuple(run for series in looked_at if (run := _only_run(series)) is not None),
     )
 
 
@@ -229,7 +240,7 @@ def _slower(entry: _Compared, limit: float, rules: Rules, tests: int) -> Slower 
         (median(before), median(newest)),
         (len(before), len(newest)),
         rules.max_slower,
-        changes_between(passing[-len(newest) - 1], passing[-1]),
+        changes_between(passing[-rules.newest - 1], passing[-1]),
     )
 
 
@@ -252,22 +263,37 @@ def _interrupted(rows: Sequence[RunRow], looked_at: Sequence[Series], scenario: 
 def _worse(series: Series) -> Worse | None:
     """Return the newest verdict where it is worse than the most frequent one of the runs before it."""
     *before, newest = series.rows
-    if not before or newest.finding == "sometimes":
+    counts = Counter(map(_word, before))
+    latest = {_word(row): row for row in before}
+    usual = min(latest, key=lambda word: (-counts[word], _badness(latest[word])), default=None)
+    if usual is None or _badness(newest) <= _badness(latest[usual]):
         return None
-    counts = Counter(row.verdict for row in before)
-    usual = min(counts, key=lambda verdict: (-counts[verdict], _WORSE[verdict]))
-    if _WORSE[newest.verdict] <= _WORSE[usual]:
-        return None
-    last = next(row for row in reversed(before) if row.verdict == usual)
-    changes = changes_between(last, newest)
+    changes = changes_between(latest[usual], newest)
     return Worse(series.name, newest.run, newest.verdict, usual, counts[usual], newest.headline, changes)
+
+
+def _word(row: RunRow) -> str:
+    return FINDING if row.known else row.verdict
+
+
+def _badness(row: RunRow) -> int:
+    """Return the place of a verdict, the best first. A fail beyond a known finding is worse than the finding."""
+    return 0 if row.excused else ("pass", "unknown", FINDING, "fail").index(_word(row))
+
+
+def _only_run(series: Series) -> OnlyRun | None:
+    row = series.newest
+    if len(series.rows) > 1 or row.verdict == "pass" or row.known:
+        return None
+    return OnlyRun(series.name, row.run, row.verdict, row.headline)
 
 
 def _flaky(series: Series, rules: Rules) -> Flaky | None:
     """Return the flips between pass and fail on the newest version, in the newest runs."""
     newest = series.newest
     same = [row for row in series.rows[-rules.newest :] if row.versions == newest.versions]
-    passed, failed = ([row for row in same if row.verdict == verdict] for verdict in ("pass", "fail"))
-    if not passed or not failed or newest.finding == "sometimes":
+    passed = [row for row in same if row.verdict == "pass"]
+    failed = [row for row in same if row.verdict == "fail" and not row.excused]
+    if not passed or not failed:
         return None
     return Flaky(series.name, len(passed), len(failed), failed[-1].run, failed[-1].headline)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from chaos.trends.gate import Flaky, GateResult, Slower, TooFew, Worse
+from chaos.trends.gate import FINDING, Flaky, GateResult, OnlyRun, Slower, TooFew, Worse
 from chaos.trends.slowdown import CONFIDENCE
 
 
@@ -13,6 +13,7 @@ def sentences(result: GateResult) -> Iterator[str]:
     yield from (_slower(slower) for slower in result.slower)
     yield from (_worse(worse) for worse in result.worse)
     yield from (_flaky(flaky) for flaky in result.flaky)
+    yield from (_only_run(run) for run in result.only_runs)
     yield from _too_few(result)
     if result.interrupted:
         yield f"left out, interrupted: {result.interrupted} run{'s' if result.interrupted > 1 else ''}"
@@ -35,10 +36,16 @@ def _slower(slower: Slower) -> str:
 
 def _worse(worse: Worse) -> str:
     why = f": {worse.headline}" if worse.headline else ""
+    usual = "nothing but its known finding" if worse.usual == FINDING else worse.usual
     return (
-        f"{worse.name}: the verdict got worse: {worse.verdict} in {worse.run}, {worse.usual} in {worse.runs} of the "
+        f"{worse.name}: the verdict got worse: {worse.verdict} in {worse.run}, {usual} in {worse.runs} of the "
         f"runs before{why}; {changed(worse.changes)}"
     )
+
+
+def _only_run(only: OnlyRun) -> str:
+    why = f": {only.headline}" if only.headline else ""
+    return f"{only.name}: {only.verdict} in its only run, {only.run}, with nothing to compare it with{why}"
 
 
 def _flaky(flaky: Flaky) -> str:
@@ -73,7 +80,7 @@ def _whole(result: GateResult) -> str:
         f"before them"
     )
     faults = len(result.slower) + len(result.worse) + len(result.flaky)
-    findings = f"{faults} findings in " if faults else "nothing got worse in " if not result.too_few else ""
+    findings = f"{faults} findings in " if faults else "nothing got worse in " if result.verdict == "pass" else ""
     return f"{result.verdict}: {findings}{compared}"
 
 

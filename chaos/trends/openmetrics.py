@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from chaos.evidence.finding import Verdict
 from chaos.trends.row import VERSIONS as FIELDS
@@ -62,7 +61,7 @@ def _samples(family: Family, series: Series) -> Iterator[str]:
         for verdict in VERDICTS:
             yield _sample(VERDICT.name, {**labels, VERDICT.name: verdict}, int(newest.verdict == verdict))
     elif family is STARTED:
-        yield from _known(STARTED.name, labels, _epoch(newest.started))
+        yield from _known(STARTED.name, labels, None if newest.begun is None else newest.begun.timestamp())
     elif family is LENGTH:
         yield from _known(LENGTH.name, labels, newest.seconds)
     elif family is RECOVERY:
@@ -70,9 +69,9 @@ def _samples(family: Family, series: Series) -> Iterator[str]:
             yield from _known(RECOVERY.name, labels, row.total)
     elif family in (PHASE, BUDGET):
         for row in passing:
-            for phase in row.phases:
-                value = phase.seconds if family is PHASE else phase.budget
-                yield from _known(family.name, {**labels, "phase": phase.name}, value)
+            values = {phase.name: phase.seconds if family is PHASE else phase.budget for phase in row.phases}
+            for name, value in values.items():
+                yield from _known(family.name, {**labels, "phase": name}, value)
     else:
         versions = {name: getattr(newest, name) for name in FIELDS if name not in labels}
         yield _sample(f"{VERSIONS.name}_info", {**labels, **versions}, 1)
@@ -96,10 +95,3 @@ def _sample(name: str, labels: Mapping[str, str], value: float) -> str:
 
 def _escaped(text: str) -> str:
     return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
-
-
-def _epoch(started: str) -> float | None:
-    try:
-        return datetime.fromisoformat(started).timestamp()
-    except (ValueError, OverflowError):
-        return None

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime, timezone
 
 from chaos.evidence.finding import Verdict
+from chaos.evidence.text import readable
 
 VERSIONS = ("code", "chaos", "job", "mindspore", "sdk", "platform", "revision")
 """Versions and settings in a row: a change of such a field may explain a change of times."""
+
+MOST_NUMBER = 1e12
+"""The largest number of a row. A sum of such numbers is finite, too."""
+
+BEYOND = "beyond"
+"""The run failed, and its known finding does not explain all of it."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +38,7 @@ class RunRow:
     again. ``code`` is the digest of the harness's files, ``job`` that of the job's sources, ``revision`` the commit of
     the CI job. ``load`` is the machine's load of the minute before. ``file`` and ``line`` point at the scenario, at the
     line of the statement that decides the verdict. ``finding`` says whether a known finding shows in runs of the
-    scenario: ``always``, ``sometimes``, or empty for none. ``soak``: the run is one of many in a soak.
+    scenario: ``always``, ``sometimes``, empty for none, or :data:`BEYOND`. ``soak``: the run is one of many in a soak.
     """
 
     run: str
@@ -75,6 +83,21 @@ class RunRow:
         return self.verdict == "unknown" and self.headline.startswith(("interrupted;", "interrupted in "))
 
     @property
+    def begun(self) -> datetime | None:
+        """The start of the run; None where it is not known."""
+        return moment_of(self.started)
+
+    @property
+    def known(self) -> bool:
+        """Whether the run failed as its known finding says, and in no other check."""
+        return self.verdict == "fail" and self.finding in ("always", "sometimes")
+
+    @property
+    def excused(self) -> bool:
+        """Whether the run failed as a known finding says that shows now and then: it is neither good nor bad."""
+        return self.known and self.finding == "sometimes"
+
+    @property
     def loaded(self) -> bool:
         """Whether the machine had more to do than it has processors, in the minute before the run."""
         return self.load is not None and bool(self.processors) and self.load > (self.processors or 0)
@@ -96,3 +119,17 @@ def changes_between(before: RunRow, after: RunRow) -> dict[str, tuple[str, str]]
     fields = (*VERSIONS, "host")
     pairs = {name: (getattr(before, name), getattr(after, name)) for name in fields}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def moment_of(text: str) -> datetime | None:
+    """Return the moment of a text in ISO 8601, in UTC, as is a text without a zone; None for any other text."""
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment.replace(tzinfo=moment.tzinfo or timezone.utc).astimezone(timezone.utc)
+    except (ValueError, OverflowError):
+        return None
+
+
+def on_one_line(text: str) -> str:
+    """Return a text of somebody else's file, fit to be shown on one line."""
+    return readable(text).replace("\n", " ").replace("\t", " ")

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TypeVar
 
 from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.base.file_lock import FileLock
 from chaos.base.wait import DeadlineExpired, wait_for
-from chaos.report.result import FILE as RESULT
+from chaos.report.result import has_result
 from chaos.store.json_lines import JsonLines
 from chaos.trends.from_result import NoRow, row_of
 from chaos.trends.repair import put_aside, salvage
@@ -21,6 +22,7 @@ from chaos.trends.store import (
     StoreDamaged,
     StoreUnusable,
     changing,
+    check_whole,
     get_rows,
     is_empty,
     mark_soak,
@@ -31,6 +33,8 @@ from chaos.trends.store import (
 SOAK_FILE = "soak.jsonl"
 _LOCK = ".runs.lock"
 _LOCK_SECONDS = 60.0
+_AHEAD = timedelta(days=1)
+"""How far a run may begin in the future: clocks of machines differ."""
 
 T = TypeVar("T")
 
@@ -66,10 +70,24 @@ def record_run(reports: Path, run_dir: Path) -> list[str]:
         return [f"the run is not in the store of runs, the other reports are complete: {error}"]
 
 
-def read_runs(reports: Path, *, again: bool = False) -> Runs:
+def renew_run(reports: Path, run_dir: Path) -> list[str]:
+    """Renew the row of a run that was judged again, where there is a store. A copy of a run has no row of its own.
+
+    Returns what a user must be told, as :func:`record_run` does.
+    """
+    try:
+        if not (reports / FILE).exists() or row_of(run_dir).run != run_dir.name:
+            return []
+    except (NoRow, OSError):
+        return []
+    return record_run(reports, run_dir)
+
+
+def read_runs(reports: Path, *, again: bool = False, clock: Clock = SYSTEM_CLOCK) -> Runs:
     """Return all runs of ``reports``; runs with a result.json and without a row are added first.
 
-    ``again`` reads every result.json anew. Rows of runs whose directory is gone stay. Raises StoreUnusable.
+    ``again`` reads every result.json anew. Rows of runs whose directory is gone stay. A run that began in the future
+    counts as the oldest: it would stand for the newest run of its cell for years. Raises StoreUnusable.
     """
     if not reports.is_dir():
         raise StoreUnusable(f"there is no directory {reports}: give another with --reports")
@@ -80,13 +98,28 @@ def read_runs(reports: Path, *, again: bool = False) -> Runs:
         rows, skipped = _missing(reports, set() if again else known, soaked)
         put_rows(connection, rows)
         mark_soak(connection, soaked)
-        return get_rows(connection), skipped, len({row.run for row in rows} - known)
+        kept = get_rows(connection)
+        if strange := len(names_of(connection)) - len(kept):
+            skipped.append(f"{reports / FILE}: {strange} rows hold what no run has: they are left out")
+        return kept, skipped, len({row.run for row in rows} - known)
 
     try:
         (rows, skipped, added), notes = _with_store(reports, merge)
     except (OSError, DeadlineExpired) as error:
         raise StoreUnusable(str(error)) from error
-    return Runs(tuple(rows), (*notes, *skipped), added)
+    rows, ahead = _dated(rows, datetime.fromtimestamp(clock.wall() / 1e9, timezone.utc))
+    return Runs(tuple(rows), (*notes, *skipped, *ahead), added)
+
+
+def _dated(rows: list[RunRow], now: datetime) -> tuple[list[RunRow], list[str]]:
+    """Return the rows, those first that began in the future, without that time; and a sentence about them."""
+    ahead = [row for row in rows if row.begun is not None and row.begun > now + _AHEAD]
+    if not ahead:
+        return rows, []
+    more = f" and {len(ahead) - 1} more" if len(ahead) > 1 else ""
+    note = f"counted as the oldest, since the clock says that it began in the future: {ahead[0].run}{more}"
+    others = [row for row in rows if row not in ahead]
+    return [*(replace(row, started="", ended="") for row in ahead), *others], [note]
 
 
 def mark_soak_runs(reports: Path, runs: Iterable[str]) -> list[str]:
@@ -106,24 +139,27 @@ def _with_store(reports: Path, act: Callable[[sqlite3.Connection], T]) -> tuple[
     try:
         with changing(path) as connection:
             return act(connection), []
-    except StoreDamaged:
-        notes = _repair(reports)
-        try:
-            with changing(path) as connection:
-                return act(connection), notes
-        except StoreDamaged as error:
-            raise StoreUnusable(f"{path}: is damaged again ({error}): look after the disk") from error
+    except StoreDamaged as error:
+        why = str(error)
+    # Here the error is gone, which held a statement and so the lock of the damaged store.
+    notes = _repair(reports, why)
+    try:
+        with changing(path) as connection:
+            return act(connection), notes
+    except StoreDamaged as error:
+        raise StoreUnusable(f"{path}: is damaged again ({error}): look after the disk") from error
 
 
-def _repair(reports: Path, clock: Clock = SYSTEM_CLOCK) -> list[str]:
+def _repair(reports: Path, why: str, clock: Clock = SYSTEM_CLOCK) -> list[str]:
     """Replace a damaged store by one of its readable rows and of the result.json files."""
     path, lock = reports / FILE, reports / _LOCK
     with wait_for(f"lock {lock}", lambda: FileLock.try_acquire(lock), seconds=_LOCK_SECONDS, clock=clock):
         try:
-            with changing(path):
+            with changing(path) as connection:
+                check_whole(connection)
                 return []  # another process has repaired it meanwhile
-        except StoreDamaged as error:
-            why = str(error)
+        except StoreDamaged:
+            pass
         aside = put_aside(path)
         rows, skipped = _missing(reports, set(), _soak_runs(reports))
         kept = salvage(aside)
@@ -140,7 +176,9 @@ def _repair(reports: Path, clock: Clock = SYSTEM_CLOCK) -> list[str]:
 def _missing(reports: Path, known: set[str], soaked: frozenset[str]) -> tuple[list[RunRow], list[str]]:
     """Return rows of the runs that are not known, and why others have none."""
     rows, skipped = [], []
-    for run_dir in _finished(reports):
+    finished = list(_finished(reports))
+    taken = known | {run_dir.name for run_dir in finished}
+    for run_dir in finished:
         if run_dir.name in known:
             continue
         try:
@@ -148,14 +186,15 @@ def _missing(reports: Path, known: set[str], soaked: frozenset[str]) -> tuple[li
         except NoRow as error:
             skipped.append(str(error))
             continue
-        if row.run == run_dir.name or row.run not in known:
+        if row.run == run_dir.name or row.run not in taken:  # else a copy of a run
             rows.append(row)
+            taken.add(row.run)
     return rows, skipped
 
 
 def _finished(reports: Path) -> Iterator[Path]:
     for path in sorted(reports.iterdir()):
-        if path.is_dir() and not path.is_symlink() and (path / RESULT).is_file():
+        if has_result(path):
             yield path
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from chaos.trends.rank_test import Stratum
 from chaos.trends.row import RunRow, times_of
 
 TOTAL = "total"
+
+STALE_DAYS = 7.0
+"""A cell that has not run for so long is no part of the night."""
 
 
 @dataclass(frozen=True)
@@ -78,17 +81,10 @@ def strata_of(newest: Sequence[RunRow], before: Sequence[RunRow]) -> dict[str, l
     return {phase: list(pairs.values()) for phase, pairs in strata.items()}
 
 
-def stale(series: Sequence[Series], days: float) -> list[Series]:
+def stale(series: Sequence[Series], days: float = STALE_DAYS) -> list[Series]:
     """Return the series whose newest run began more than ``days`` days before the newest run of all."""
-    begun = {id(cell): when for cell in series if (when := _begun(cell.newest)) is not None}
+    begun = {id(cell): when for cell in series if (when := cell.newest.begun) is not None}
     if not begun:
         return []
     last = max(begun.values()) - timedelta(days=days)
     return [cell for cell in series if id(cell) in begun and begun[id(cell)] < last]
-
-
-def _begun(row: RunRow) -> datetime | None:
-    try:
-        return datetime.fromisoformat(row.started)
-    except ValueError:
-        return None

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.base.file_lock import is_no_file
-from chaos.trends.row import PhaseTime, RunRow
+from chaos.trends.row import MOST_NUMBER, PhaseTime, RunRow, on_one_line
 
 FILE = "runs.sqlite"
 SCHEMA = 2
@@ -57,6 +57,8 @@ def changing(path: Path) -> Iterator[sqlite3.Connection]:
             yield connection
             connection.execute("COMMIT")
     except sqlite3.OperationalError as error:
+        if "Could not decode to UTF-8" in str(error):  # damage that SQLite does not count as such
+            raise StoreDamaged(str(error)) from error
         raise StoreUnusable(f"{path}: cannot be read or written: {error}") from error
     except sqlite3.DatabaseError as error:
         raise StoreDamaged(str(error)) from error
@@ -83,6 +85,14 @@ def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
         connection.execute(f"PRAGMA user_version = {SCHEMA}")
     if {*_columns(connection, "run")} != {*_COLUMNS} or _columns(connection, "phase") != _PHASE_COLUMNS:
         raise StoreDamaged("its tables have other columns than a store of runs")
+
+
+def check_whole(connection: sqlite3.Connection) -> None:
+    """Read all of a store: damage in the middle of its file shows in no other way. Raises StoreDamaged."""
+    (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if found != "ok":
+        raise StoreDamaged(str(found))
+    get_rows(connection)
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> tuple[str, ...]:
@@ -146,7 +156,7 @@ def _values(row: RunRow) -> list[Any]:
 
 def mark_soak(connection: sqlite3.Connection, runs: Iterable[str]) -> None:
     """Mark runs as those of a soak."""
-    connection.executemany("UPDATE run SET soak = 1 WHERE run = ?", [(run,) for run in runs])
+    connection.executemany("UPDATE run SET soak = 1 WHERE run = ?", [(on_one_line(run),) for run in runs])
 
 
 def is_empty(connection: sqlite3.Connection) -> bool:
@@ -166,7 +176,7 @@ def get_rows(connection: sqlite3.Connection) -> list[RunRow]:
         "SELECT run, name, seconds, budget FROM phase ORDER BY run, place"
     ):
         if isinstance(name, str) and _is_number(seconds) and _is_number(budget):
-            phases.setdefault(run, []).append(PhaseTime(name, seconds, budget))
+            phases.setdefault(run, []).append(PhaseTime(on_one_line(name), seconds, budget))
     ordered = connection.execute(f"SELECT {', '.join(_COLUMNS)} FROM run ORDER BY started, run")
     named = (dict(zip(_COLUMNS, values, strict=True)) for values in ordered)
     return [row for line in named if (row := row_from(line, phases.get(line["run"], ()))) is not None]
@@ -180,15 +190,19 @@ def row_from(named: Mapping[str, Any], phases: Sequence[PhaseTime]) -> RunRow | 
     if lacking := {*_COLUMNS} - _ADDED - named.keys():
         raise ValueError(f"no column {min(lacking)}")
     for name, value in named.items():
-        if name in _NUMBERS or name in _WHOLES:
+        if name in _WHOLES:
+            if not isinstance(value, int | None):
+                return None
+        elif name in _NUMBERS:
             if not _is_number(value):
                 return None
         elif not isinstance(value, str):
             return None
     if named["verdict"] not in ("pass", "fail", "unknown"):
         return None
-    return RunRow(**{**named, "soak": bool(named["soak"])}, phases=tuple(phases))
+    texts = {name: on_one_line(value) for name, value in named.items() if isinstance(value, str)}
+    return RunRow(**{**named, **texts, "soak": bool(named["soak"])}, phases=tuple(phases))
 
 
 def _is_number(value: Any) -> bool:
-    return value is None or isinstance(value, (int, float))
+    return value is None or (isinstance(value, (int, float)) and abs(value) <= MOST_NUMBER)

@@ -24,9 +24,10 @@ def command(run: str, unbounded: bool, everything: bool, reports: Path, as_json:
     """Judge a run again from its files: plan, history, logs, checkpoints. Needs neither the job nor MindSpore.
 
     RUN is a directory, or a name in the reports directory; by default the last run. Writes result.json and junit.xml
-    there. At most 32 GiB of it are read in all, 1 GiB of files that are mostly holes, and 500,000 files: a check that
-    would need more is unknown, and says so. Of a run that does not pass it prints what broke first and how many
-    statements follow from that; --all prints those too.
+    there; report.html and the row in the store of runs are renewed where there are any. At most 32 GiB of it are read
+    in all, 1 GiB of files that are mostly holes, and 500,000 files: a check that would need more is unknown, and says
+    so. Of a run that does not pass it prints what broke first and how many statements follow from that; --all prints
+    those too.
 
     \b
     Examples:
@@ -45,14 +46,18 @@ def command(run: str, unbounded: bool, everything: bool, reports: Path, as_json:
             )
     from chaos.checks.judge import RunUnreadable
     from chaos.report.analyze import analyze
+    from chaos.report.short import PAGE
+    from chaos.trends.runs import renew_run
 
     try:
-        result = analyze(directory, bounded=not unbounded)
+        result = analyze(directory, bounded=not unbounded, page=_tell if (directory / PAGE).exists() else None)
     except RunUnreadable as error:
         raise click.UsageError(str(error)) from error
     except OSError as error:
         click.echo(f"chaos: the reports of {directory} cannot be written: {error}", err=True)
         return codes.HARNESS
+    for sentence in renew_run(directory.parent, directory):
+        _tell(sentence)
     if as_json:
         echo_json(result.to_json())
     else:
@@ -60,3 +65,9 @@ def command(run: str, unbounded: bool, everything: bool, reports: Path, as_json:
 
         show(result, directory, everything=everything)
     return codes.of_verdict(result.verdict)
+
+
+def _tell(sentence: str) -> None:
+    from chaos.scenario.errors import printable
+
+    click.echo(f"chaos: {printable(sentence)}", err=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from chaos.scenario.models.scenario import Scenario
@@ -33,3 +34,8 @@ def plan_known_finding(scenario: Scenario) -> KnownFinding:
         finding_always=known is None or known.always,
         failing_with_vendor=() if known is None else known.with_vendor,
     )
+
+
+def sdk_by(simulated: Iterable[tuple[str, str]]) -> str:
+    """Return ``standin`` or ``vendor``: the SDK of a run, by the part and the layer of each of its stand-ins."""
+    return "standin" if any(layer == "SDK" and part.startswith("mindio_ttp") for part, layer in simulated) else "vendor"

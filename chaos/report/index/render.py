@@ -14,13 +14,14 @@ from urllib.parse import quote
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from chaos.report.files import replace_file
+from chaos.report.html.document import SYMBOLS
 from chaos.report.index.coverage import Coverage, coverage
 from chaos.report.index.rows import Row, Unread, by_scenario, read_results, rows
 
 FILE = "index.html"
 TRENDS = "trends.html"
 """The page of times over nights, which `chaos trend --page` writes beside the index."""
-SIGNS = {"pass": "✓", "fail": "✗", "unknown": "?", "finding": "!"}
+SIGNS = {**SYMBOLS, "finding": "!"}
 """The sign of each verdict: a colour alone says nothing on paper, or to a reader who cannot see it."""
 WORDS = {"pass": "passed", "fail": "failed", "unknown": "unknown", "finding": "failed as a known finding says"}
 

@@ -6,10 +6,15 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from chaos.base.plain_files import read_plain
 from chaos.evidence.finding import Verdict
+from chaos.history.jsonl import decode
+from chaos.report.known_finding import explains
 from chaos.report.page.model import FILE as PAGE
-from chaos.report.result import FILE as RESULT
-from chaos.report.result import Result, ResultUnreadable, read_result
+from chaos.report.result import Result, ResultUnreadable, has_result, read_result
+from chaos.report.short import headline_text
+from chaos.store.directory import RUN_FILE
+from chaos.store.ownership import is_live
 
 _ORDER = {"fail": 0, "unknown": 1, "finding": 2, "pass": 3}
 
@@ -18,8 +23,8 @@ _ORDER = {"fail": 0, "unknown": 1, "finding": 2, "pass": 3}
 class Row:
     """A run. ``word`` is its verdict, or ``finding`` where it failed as a known finding of the vendor says.
 
-    ``page`` is the path of its page below that of the index, None where there is none. ``seconds`` is the duration of
-    the run, ``recovery`` that of its recovery.
+    ``headline`` says what broke first, empty for a pass. ``page`` is the path of its page below that of the index, None
+    where there is none. ``seconds`` is the duration of the run, ``recovery`` that of its recovery.
     """
 
     run: str
@@ -27,7 +32,7 @@ class Row:
     cell: str
     verdict: Verdict
     word: str
-    reason: str
+    headline: str
     started: str
     seconds: float | None
     mechanism: str
@@ -37,26 +42,47 @@ class Row:
 
 @dataclass(frozen=True)
 class Unread:
-    """A run whose result.json cannot be read, and why."""
+    """A run without a result.json that can be read, and why."""
 
     run: str
     reason: str
 
 
 def read_results(directory: Path) -> tuple[list[tuple[Path, Result]], list[Unread]]:
-    """Return the results of all runs in a directory, and the runs whose result cannot be read.
+    """Return the results of all runs in a directory, and the runs that have none that can be read.
 
-    A fault-free run that serves only as a baseline has no result, and is left out.
+    A fault-free run that serves only as a baseline gets no result, and is left out.
     """
-    results, unread = [], []
+    results: list[tuple[Path, Result]] = []
+    unread: list[Unread] = []
     for path in sorted(directory.iterdir()):
-        if path.is_symlink() or not (path / RESULT).exists():
+        if not has_result(path):
+            unread.extend(without_verdict(path))
             continue
         try:
             results.append((path, read_result(path)))
         except ResultUnreadable as error:
             unread.append(Unread(path.name, str(error)))
     return results, unread
+
+
+def without_verdict(path: Path) -> Iterator[Unread]:
+    """Yield the run in a directory without a result.json, if its harness has ended all the same.
+
+    Neither a fault-free run nor a fault in an attached job gets a verdict, and a run in progress gets one later.
+    """
+    if path.is_symlink() or not (path / "plan.json").is_file():
+        return
+    try:
+        is_baseline = decode(read_plain(path / RUN_FILE)).get("baseline") is True
+    except (OSError, ValueError):
+        is_baseline = False
+    try:
+        ended = not is_live(path)
+    except OSError:  # the lock is another user's
+        ended = False
+    if ended and not is_baseline:
+        yield Unread(path.name, f"its harness ended before the verdict: run `chaos analyze {path}`")
 
 
 def rows(directory: Path, results: list[tuple[Path, Result]]) -> list[Row]:
@@ -82,7 +108,7 @@ def row_of(run: str, result: Result, page: str | None) -> Row:
         result.cell,
         result.verdict,
         "finding" if is_known(result) else result.verdict,
-        result.reason,
+        "" if result.verdict == "pass" else headline_text(result),
         result.made.started or "",
         result.made.seconds,
         result.recovery.mechanism or "",
@@ -93,11 +119,8 @@ def row_of(run: str, result: Result, page: str | None) -> Row:
 
 def is_known(result: Result) -> bool:
     """Return whether a run failed in nothing but the checks in which its known finding may fail."""
-    finding, failing = result.plan.get("finding"), result.plan.get("failing") or []
-    if result.verdict != "fail" or not finding:
-        return False
-    also = result.plan.get("failing_with_vendor") or []
-    return {check.name for check in result.checks if check.verdict == "fail"} <= {*failing, *also}
+    failed = {check.name for check in result.checks if check.verdict == "fail"}
+    return result.verdict == "fail" and explains(result.plan, result.simulated, failed)
 
 
 def _place(row: Row) -> tuple[int, str, str, str]:

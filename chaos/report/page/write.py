@@ -16,5 +16,5 @@ from chaos.report.result import Result
 def write_page(run_dir: Path, judgement: Judgement, result: Result) -> Path:
     """Write the page of a run that was judged, and return its path. Raises OSError when it cannot be written."""
     path = run_dir / FILE
-    replace_file(path, render(asdict(page_of(run_dir, judgement, result))).encode())
+    replace_file(path, render(asdict(page_of(run_dir, judgement, result))).encode(errors="replace"))
     return path

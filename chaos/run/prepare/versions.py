@@ -11,6 +11,7 @@ from chaos.base.refusal import Refused
 from chaos.doctor import has_module
 from chaos.jobs.kind import Simulated
 from chaos.machine.probe import version_of
+from chaos.plan.parts.known_finding import sdk_by
 from chaos.scenario.load import Cell
 
 
@@ -42,11 +43,7 @@ def sdk_named(simulated: Iterable[Simulated]) -> str:
     It is the vendor's unless the job kind has put in the stand-in: a job outside a rehearsal has the SDK of the machine
     that it runs on, whatever this machine has.
     """
-    return (
-        "standin"
-        if any(stand_in.layer == "SDK" and stand_in.part.startswith("mindio_ttp") for stand_in in simulated)
-        else "vendor"
-    )
+    return sdk_by((stand_in.part, stand_in.layer) for stand_in in simulated)
 
 
 def with_timings_of(sdk: str, cell: Cell) -> Cell:

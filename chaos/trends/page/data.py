@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from chaos.report.html.document import SYMBOLS as VERDICT_SYMBOLS
 from chaos.report.page.model import FILE as PAGE
 from chaos.trends.gate_text import changed
 from chaos.trends.row import RunRow
 from chaos.trends.series import Series, series_of
 from chaos.trends.trend import PhaseTrend, trend_of
 
-SYMBOLS = {"pass": "✓", "fail": "✗", "unknown": "?", "interrupted": "⊘"}
+SYMBOLS = {**VERDICT_SYMBOLS, "interrupted": "⊘"}
 """What stands for each verdict, and for a run that was interrupted."""
 
 
@@ -103,10 +104,13 @@ def _phase(phase: PhaseTrend, rows: Sequence[RunRow], places: dict[str, int]) ->
 
 
 def _flips(rows: Sequence[RunRow]) -> Iterator[dict[str, Any]]:
-    """Yield each run that passes after a fail, or fails after a pass; other verdicts between them do not count."""
+    """Yield each run that passes after a fail, or fails after a pass; other verdicts between them do not count.
+
+    Nor does a known finding that shows now and then.
+    """
     before: RunRow | None = None
     for index, row in enumerate(rows):
-        if row.verdict == "unknown":
+        if row.verdict == "unknown" or row.excused:
             continue
         if before is not None and before.verdict != row.verdict:
             yield {

@@ -9,7 +9,10 @@ from dataclasses import fields
 from pathlib import Path
 
 from chaos.evidence.first_errors import FirstError
+from chaos.report.html.document import SYMBOLS
+from chaos.report.page.model import FILE as PAGE
 from chaos.report.result import Headline, PodResult
+from chaos.trends.runs import read_runs
 from tests.kit.good_run import good_run
 from tests.unit.cli.kit import Ended
 
@@ -25,6 +28,24 @@ def test_a_good_run_passes_again(chaos: Call, tmp_path: Path) -> None:
     assert json.loads(ended.out) == json.loads((run / "result.json").read_text())
     shown = chaos("analyze", str(run))
     assert (shown.code, "pass" in shown.out) == (0, True)
+
+
+def test_the_page_and_the_row_of_a_run_that_is_judged_again_are_renewed(chaos: Call, tmp_path: Path) -> None:
+    run = good_run()
+    path = run.write(tmp_path / "reports" / "kill-rank-1")
+    facts = json.loads((path / "run.json").read_text())
+    (path / "run.json").write_text(json.dumps({**facts, "run": path.name}))
+    assert chaos("analyze", str(path)).code == 0
+    assert sorted(entry.name for entry in path.parent.iterdir()) == [path.name], "no store is made"
+    assert not (path / PAGE).exists()
+    assert [row.verdict for row in read_runs(path.parent).rows] == ["pass"]
+    (path / PAGE).write_text("the page of a pass")
+    next(file for file in (path / "history").iterdir() if file.name != "harness.jsonl").unlink()
+    assert chaos("analyze", str(path)).code != 0
+    (row,) = read_runs(path.parent).rows
+    result = json.loads((path / "result.json").read_text())
+    assert row.verdict == result["verdict"] != "pass"
+    assert f"<title>{SYMBOLS[row.verdict]} {row.verdict}" in (path / PAGE).read_text("utf-8")
 
 
 def test_a_run_without_its_plan_is_bad_usage(chaos: Call, tmp_path: Path) -> None:

@@ -76,6 +76,25 @@ def test_the_id_is_the_same_for_other_ranks_numbers_and_paths() -> None:
     assert len({headline([failed("resume", text, 0)]).id for text in texts}) == 1
 
 
+@pytest.mark.parametrize(
+    ("text", "another_night"),
+    [
+        (
+            "the fault-free run kill-rank-20261127-053852-68ba ended",
+            "the fault-free run kill-rank-20261128-054000-ab1f ended",
+        ),
+        ("the digest is a1b2c3d4e5f60718", "the digest is 9f00d1c2deadbeef"),
+        ("pod 0a1b2c3d-0000-4000-8000-00000000000a is gone", "pod deadbeef-ffff-4aaa-8bbb-00000000000b is gone"),
+    ],
+)
+def test_the_id_is_the_same_for_other_runs_digests_and_pods(text: str, another_night: str) -> None:
+    assert headline([failed("resume", text, 0)]).id == headline([failed("resume", another_night, 0)]).id
+
+
+def test_words_are_no_digests() -> None:
+    assert kind_of("effaced deadbeef defaced") == "effaced deadbeef defaced"
+
+
 def test_another_kind_of_failure_has_another_id() -> None:
     random = about(1, parameters=("random_state",), compared=19, quantity=STATE)
     seen = "1 of 19 parameters of rank 1 are not the file's: random_state"

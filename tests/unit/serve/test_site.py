@@ -39,7 +39,7 @@ def test_the_index_is_that_of_the_present_state(get: Get, reports: Path) -> None
     assert "2 runs," in text(get(""))
     result = json.loads((reports / "kill-rank-20261128-085928-e324" / "result.json").read_text())
     (reports / "kill-rank-20261128-085928-e324" / "result.json").write_text(
-        json.dumps({**result, "reason": "the losses differ"})
+        json.dumps({**result, "verdict": "fail", "reason": "the losses differ"})
     )
     assert "the losses differ" in text(get(""))
     shutil.rmtree(reports / "kill-rank-20261128-085928-e324")
@@ -163,6 +163,13 @@ def test_a_run_in_progress_is_counted_and_leads_to_the_live_view(get: Get, repor
         answer = get(f"run/{RUN}/")
         assert (answer.status, answer.more["Location"]) == (HTTPStatus.SEE_OTHER, "../../live/")
         assert "1 run in progress" in text(get(""))
+
+
+def test_a_run_whose_harness_ended_before_the_verdict_is_named_once_it_has_ended(get: Get, reports: Path) -> None:
+    (reports / RUN / "result.json").unlink()
+    with FileLock.try_acquire(reports / RUN / ".lock") as held:  # type: ignore[union-attr]
+        assert held and "its harness ended" not in text(get(""))
+    assert f"{RUN}: its harness ended before the verdict" in text(get(""))
 
 
 def test_a_path_without_its_slash_leads_to_the_page(site: Site, get: Get) -> None:

@@ -44,6 +44,15 @@ def test_a_mechanism_that_trains_again_loses_half_an_interval() -> None:
     assert lost == {"TTP": 0.0, "other": 48.0}
 
 
+def test_steps_that_no_run_has_recorded_are_not_counted_as_none() -> None:
+    rows = [a_row(0, phases=PHASES, rollback=None), a_row(1, phases=PHASES, mechanism="other")]
+    cost = cost_of(rows, Cluster(8, HOURLY.rate, 600.0))
+    assert {own.mechanism: own.lost for own in cost.mechanisms} == {"TTP": 300.0, "other": 0.0}
+    assert "no run recorded how many steps TTP trains again: half an interval is counted" in cost.assumed
+    without = cost_of(rows, HOURLY)
+    assert "no run recorded how many steps TTP trains again: none are counted" in without.assumed
+
+
 def test_only_passing_runs_outside_soaks_are_measured() -> None:
     rows = [a_row(0, verdict="fail"), a_row(1, soak=True), a_row(2, total=None), a_row(3, mechanism="")]
     assert cost_of(rows, HOURLY).mechanisms == ()

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from chaos.trends.annotations import github, gitlab, relative
 from chaos.trends.openmetrics import FAMILIES, openmetrics
+from chaos.trends.row import PhaseTime
 from chaos.trends.store import FILE, changing, put_rows
 from tests.kit.many_runs import PHASES, a_row
 from tests.unit.cli.kit import Ended
@@ -53,6 +54,12 @@ def test_labels_are_escaped() -> None:
     assert samples(text)
 
 
+def test_a_phase_that_a_row_has_twice_is_one_sample() -> None:
+    text = openmetrics([replace(a_row(), phases=(PhaseTime("load", 1.0), PhaseTime("load", 2.0)))])
+    found = [(name, labels) for name, labels, _ in samples(text)]
+    assert len(found) == len(set(found))
+
+
 def test_no_run_is_a_text_without_samples() -> None:
     assert samples(openmetrics([])) == []
 
@@ -83,6 +90,8 @@ def test_gitlab_has_a_fingerprint_for_each_way_to_break() -> None:
     assert entry["location"] == {"path": "scenarios/kill-rank.yaml", "lines": {"begin": 12}}
     assert entry["severity"] == "major"
     again, other = replace(ANNOTATED, run="another"), replace(ANNOTATED, headline_id="r2")
+    both = json.loads(gitlab([ANNOTATED, replace(ANNOTATED, run="another", platform="ssh")], Path()))
+    assert len({entry["fingerprint"] for entry in both}) == 2, "GitLab shows one entry of each fingerprint"
     assert json.loads(gitlab([again], Path()))[0]["fingerprint"] == entry["fingerprint"]
     assert json.loads(gitlab([other], Path()))[0]["fingerprint"] != entry["fingerprint"]
 
@@ -90,6 +99,12 @@ def test_gitlab_has_a_fingerprint_for_each_way_to_break() -> None:
 def test_what_passed_since_or_is_a_known_finding_is_no_annotation() -> None:
     assert github([ANNOTATED, a_row(4)], Path()) == ""
     assert json.loads(gitlab([replace(ANNOTATED, finding="always")], Path())) == []
+    assert github([replace(ANNOTATED, finding="beyond")], Path()).startswith("::error ")
+
+
+def test_a_cell_that_has_not_run_for_a_week_is_no_annotation() -> None:
+    assert github([ANNOTATED, a_row(9, "other")], Path()).startswith("::error ")
+    assert github([ANNOTATED, a_row(11, "other")], Path()) == ""
 
 
 def test_a_path_is_that_in_the_work_tree() -> None:

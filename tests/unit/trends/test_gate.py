@@ -218,6 +218,45 @@ def test_a_finding_that_shows_now_and_then_is_neither_flaky_nor_worse() -> None:
     assert gate(rows).verdict == "pass"
 
 
+@pytest.mark.parametrize("finding", ["always", "sometimes"])
+def test_a_known_finding_hides_no_other_failure(finding: str) -> None:
+    usual = [failed(a_row(number, finding=finding)) for number in range(39)]
+    assert gate([*usual, failed(a_row(39, finding=finding))]).worse == ()
+    result = gate([*usual, failed(a_row(39, finding="beyond"), "hygiene: processes are left")])
+    assert [(worse.verdict, worse.usual) for worse in result.worse] == [("fail", "finding")]
+    assert "fail in" in (text := next(sentences(result))) and "nothing but its known finding in 39 of the runs" in text
+
+
+def test_a_fail_beyond_a_finding_that_shows_now_and_then_is_flaky() -> None:
+    rows = [replace(row, finding="sometimes") for row in steady(40)]
+    rows[-3], rows[-6] = failed(rows[-3]), failed(replace(rows[-6], finding="beyond"))
+    (flaky,) = gate(rows).flaky
+    assert (flaky.passed, flaky.failed, flaky.last_failed) == (8, 1, rows[-6].run)
+
+
+def test_unknown_is_worse_for_a_finding_that_shows_now_and_then_too() -> None:
+    rows = [replace(row, finding="sometimes") for row in steady(40)]
+    rows.append(replace(a_row(40), finding="sometimes", verdict="unknown", headline="no evidence"))
+    assert [worse.verdict for worse in gate(rows).worse] == ["unknown"]
+
+
+def test_the_only_run_of_a_cell_that_did_not_pass_is_no_pass() -> None:
+    result = gate([*steady(40), failed(a_row(40, "new"))])
+    assert result.verdict == "unknown" and [run.name for run in result.only_runs] == ["new"]
+    assert "new: fail in its only run" in next(sentences(result))
+    assert next(sentences(result)).endswith("with nothing to compare it with: Resume: the moments were not restored")
+    assert gate([*steady(40), failed(a_row(40, "new", finding="always"))]).verdict == "pass"
+    assert gate([*steady(40), a_row(40, "new", phases={}, total=None)]).verdict == "pass"
+
+
+def test_what_changed_is_that_since_the_runs_before_also_where_a_phase_was_not_always_measured() -> None:
+    rows = [row for row in steady(50, slow_from=40) if row.scenario == "kill-rank"]
+    rows = [replace(row, code="new") if index >= 40 else row for index, row in enumerate(rows)]
+    rows[-2] = replace(rows[-2], phases=tuple(phase for phase in rows[-2].phases if phase.name != "load"))
+    (slower,) = [slower for slower in gate(rows).slower if slower.phase == "load"]
+    assert slower.samples == (30, 9) and slower.changes == {"code": ("c0de", "new")}
+
+
 def test_times_of_failed_runs_and_of_soaks_are_no_samples() -> None:
     slow = {name: seconds * 3 for name, seconds in PHASES.items()}
     rows = [a_row(number) for number in range(40)]

@@ -15,36 +15,13 @@ import pytest
 
 from chaos.report.analyze import analyze
 from chaos.trends.repair import salvage
-from chaos.trends.row import RunRow
 from chaos.trends.runs import mark_soak_runs, read_runs, record_run
-from chaos.trends.store import FILE, StoreUnusable, changing, put_rows
+from chaos.trends.store import FILE, StoreUnusable
 from tests.kit.good_run import good_run
 from tests.kit.many_runs import a_row
+from tests.unit.trends.stored import finished, put, reports, stored
 
-
-@pytest.fixture
-def reports(tmp_path: Path) -> Path:
-    directory = tmp_path / "reports"
-    directory.mkdir()
-    return directory
-
-
-def finished(reports: Path, name: str = "run-1", **facts: Any) -> Path:
-    """A run that was judged, with the run.json that a harness writes."""
-    path = good_run().write(reports / name)
-    known = json.loads((path / "run.json").read_text())
-    (path / "run.json").write_text(json.dumps({**known, "run": name, **facts}))
-    analyze(path)
-    return path
-
-
-def stored(reports: Path) -> list[RunRow]:
-    return list(read_runs(reports).rows)
-
-
-def put(reports: Path, *rows: RunRow) -> None:
-    with changing(reports / FILE) as connection:
-        put_rows(connection, rows)
+__all__ = ["reports"]
 
 
 def test_a_row_says_what_the_result_says(reports: Path) -> None:
@@ -148,11 +125,17 @@ def overwritten(path: Path) -> None:
     path.write_bytes(b"no database at all " * 1000)
 
 
+def garbled(path: Path) -> None:
+    content = path.read_bytes()
+    begin = len(content) // 2 // 4096 * 4096
+    path.write_bytes(content[:begin] + b"\xff" * 4096 + content[begin + 4096 :])
+
+
 def emptied(path: Path) -> None:
     path.write_bytes(b"")
 
 
-@pytest.mark.parametrize("spoil", [cut_off, overwritten, emptied])
+@pytest.mark.parametrize("spoil", [cut_off, overwritten, garbled, emptied])
 def test_a_damaged_store_is_told_kept_aside_and_made_again(reports: Path, spoil: Callable[[Path], None]) -> None:
     put(reports, *(a_row(number) for number in range(400)))
     record_run(reports, finished(reports))

@@ -16,8 +16,10 @@ from chaos.report.index.coverage import ANY_PHASE, coverage
 from chaos.report.index.render import write_index
 from chaos.report.index.rows import is_known, read_results, rows
 from chaos.report.page.model import FILE as PAGE
-from chaos.report.result import Result, write_result
+from chaos.report.result import Headline, Result, write_result
+from chaos.store.ownership import RunLock
 from tests.kit.good_run import good_run
+from tests.kit.refused import refuse
 
 Add = Callable[..., Path]
 
@@ -90,12 +92,45 @@ def test_a_known_finding_is_no_failure_and_no_pass(add: Add, good: Result, tmp_p
     assert "1 ! failed as a known finding says" in page.text and "1 ✗ failed" in page.text
 
 
+def test_a_fail_is_called_by_its_headline(add: Add, tmp_path: Path) -> None:
+    headline = Headline("resume-1", "resume", "resume: the moments were not restored")
+    add("headed", verdict="fail", reason="resume: 0x1.8p+1", headline=headline)
+    page = parsed(write_index(tmp_path / "runs", []))
+    assert headline.text in page.text and "0x1.8p+1" not in page.text
+
+
+def test_a_run_whose_harness_ended_before_the_verdict_is_named(add: Add, good: Result, tmp_path: Path) -> None:
+    add("good")
+    for name, facts in (("killed", "{}"), ("fault-free", '{"baseline": true}'), ("working", "{}"), ("nothing", None)):
+        path = tmp_path / "runs" / name
+        path.mkdir()
+        if facts is not None:
+            (path / "plan.json").write_text("{}")
+            (path / "run.json").write_text(facts)
+    with RunLock.acquire(tmp_path / "runs" / "working"):
+        _, unread = read_results(tmp_path / "runs")
+    assert [entry.run for entry in unread] == ["killed"]
+    assert "its harness ended before the verdict: run `chaos analyze" in unread[0].reason
+    assert "Not read" in parsed(write_index(tmp_path / "runs", [])).text
+
+
+def test_a_directory_that_may_not_be_looked_into_is_named_and_hides_no_other(
+    add: Add, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add("good")
+    refuse(monkeypatch, add("private"))
+    results, unread = read_results(tmp_path / "runs")
+    assert ([path.name for path, _ in results], [entry.run for entry in unread]) == (["good"], ["private"])
+    assert "Permission denied" in unread[0].reason
+
+
 def test_a_result_that_cannot_be_read_is_named(add: Add, tmp_path: Path) -> None:
     add("good")
     newer = add("newer") / "result.json"
     newer.write_text(newer.read_text().replace('"schema_version": 1', '"schema_version": 99', 1))
     page = parsed(write_index(tmp_path / "runs", []))
     assert "Not read" in page.text and "schema_version 99" in page.text and "1 run," in page.text
+    assert "read it with a newer chaos" in page.text and "chaos analyze" not in page.text
 
 
 def test_a_link_in_the_directory_is_not_followed(add: Add, tmp_path: Path) -> None:

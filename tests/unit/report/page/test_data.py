@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
+from chaos.checks.judge import judge
+from chaos.report.analyze import result_of
+from chaos.report.page.write import write_page
 from tests.kit.good_run import GoodRun, digests_of
 from tests.kit.page_data import passing
 from tests.unit.report.page.conftest import PageOf
@@ -27,6 +31,13 @@ def test_a_sample_has_the_keys_of_a_page(run: GoodRun, page: PageOf) -> None:
     real, sample = set(keys(asdict(page(run)))), set(keys(passing()))
     assert sample - real == set()
     assert {path for path in real - sample if not path.startswith(".excerpts")} == set()
+
+
+def test_half_a_character_in_a_text_of_a_run_keeps_no_page_from_being_written(run: GoodRun, tmp_path: Path) -> None:
+    directory = run.write(tmp_path / "run")
+    judgement = judge(directory)
+    result = replace(result_of(directory, judgement), scenario="half \ud800")
+    assert "half ?" in write_page(directory, judgement, result).read_text("utf-8")
 
 
 def test_the_page_of_a_changed_checkpoint_names_file_parameter_and_both_digests(run: GoodRun, page: PageOf) -> None:
