@@ -22,7 +22,6 @@ from chaos.trends.store import (
     StoreDamaged,
     StoreUnusable,
     changing,
-    check_whole,
     get_rows,
     is_empty,
     mark_soak,
@@ -133,39 +132,34 @@ def mark_soak_runs(reports: Path, runs: Iterable[str]) -> list[str]:
 def _with_store(reports: Path, act: Callable[[sqlite3.Connection], T]) -> tuple[T, list[str]]:
     """Return the outcome of ``act`` on the store, and notes of a repair.
 
-    A damaged store is put aside once, and ``act`` is done on the new one.
+    A damaged store is put aside once, and ``act`` is done on the new one. Other processes wait meanwhile: between the
+    two stores there is no file, and what they wrote to the damaged one would be lost.
     """
-    path = reports / FILE
-    try:
-        with changing(path) as connection:
-            return act(connection), []
-    except StoreDamaged as error:
-        why = str(error)
-    # Here the error is gone, which held a statement and so the lock of the damaged store.
-    notes = _repair(reports, why)
-    try:
-        with changing(path) as connection:
-            return act(connection), notes
-    except StoreDamaged as error:
-        raise StoreUnusable(f"{path}: is damaged again ({error}): look after the disk") from error
-
-
-def _repair(reports: Path, why: str, clock: Clock = SYSTEM_CLOCK) -> list[str]:
-    """Replace a damaged store by one of its readable rows and of the result.json files."""
     path, lock = reports / FILE, reports / _LOCK
-    with wait_for(f"lock {lock}", lambda: FileLock.try_acquire(lock), seconds=_LOCK_SECONDS, clock=clock):
+    with wait_for(f"lock {lock}", lambda: FileLock.try_acquire(lock), seconds=_LOCK_SECONDS, clock=SYSTEM_CLOCK):
         try:
             with changing(path) as connection:
-                check_whole(connection)
-                return []  # another process has repaired it meanwhile
-        except StoreDamaged:
-            pass
-        aside = put_aside(path)
-        rows, skipped = _missing(reports, set(), _soak_runs(reports))
-        kept = salvage(aside)
-        with changing(path) as connection:
-            put_rows(connection, kept)
-            put_rows(connection, rows)
+                return act(connection), []
+        except StoreDamaged as error:
+            why = str(error)
+        # Here the error is gone, which held a statement and so the lock of the damaged store.
+        notes = _repair(reports, why)
+        try:
+            with changing(path) as connection:
+                return act(connection), notes
+        except StoreDamaged as error:
+            raise StoreUnusable(f"{path}: is damaged again ({error}): look after the disk") from error
+
+
+def _repair(reports: Path, why: str) -> list[str]:
+    """Replace a damaged store by one of its readable rows and of the result.json files."""
+    path = reports / FILE
+    aside = put_aside(path)
+    rows, skipped = _missing(reports, set(), _soak_runs(reports))
+    kept = salvage(aside)
+    with changing(path) as connection:
+        put_rows(connection, kept)
+        put_rows(connection, rows)
     return [
         f"{path}: was damaged ({why}); it is kept as {aside.name}, and a new one has {len(kept)} rows of it and "
         f"{len(rows)} of the result.json files",

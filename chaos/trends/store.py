@@ -87,14 +87,6 @@ def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
         raise StoreDamaged("its tables have other columns than a store of runs")
 
 
-def check_whole(connection: sqlite3.Connection) -> None:
-    """Read all of a store: damage in the middle of its file shows in no other way. Raises StoreDamaged."""
-    (found,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
-    if found != "ok":
-        raise StoreDamaged(str(found))
-    get_rows(connection)
-
-
 def _columns(connection: sqlite3.Connection, table: str) -> tuple[str, ...]:
     return tuple(name for _, name, *_ in connection.execute(f"PRAGMA table_info({table})"))
 
