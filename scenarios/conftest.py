@@ -16,11 +16,6 @@ NIGHTLY = {
     "plain-rsc-groups": ["phase=allreduce.enter"],
     "plain-suspend-rank": ["agent=true"],
     "plain-uce": ["phase=optimizer.update"],
-    "port-blocked": [
-        "port=controller,direction=in",
-        "port=communicator,direction=in",
-        "port=communicator,direction=both",
-    ],
 }
 """Cells by scenario. Other cells of each run every day."""
 
@@ -43,6 +38,7 @@ RUN_BY_TESTS = {
 
 AT_NIGHT = {
     "distributed-recovery": "each rank loads what only some have read",
+    "kill-controller": "the rank that holds the controller is lost",
     "kill-during-save": "a rank is lost while it saves",
     "kill-node": "all ranks of a node are lost at once",
     "memory-store": "a recovery from memory is compared with one from files",
@@ -50,6 +46,7 @@ AT_NIGHT = {
     "plain-arf-node-in-vain": "a node is lost, and rescheduling does not help",
     "plain-arf-twice": "a rank is lost while another is rescheduled",
     "plain-partition-heals": "a partition ends before anybody is lost",
+    "port-blocked": "a port lets nothing through for a second",
     "straggler": "a slow rank holds all up, and none is lost",
     "strategy-dump-exit": "the cluster's agent allows two strategies",
     "tre-overwritten-names": "a known finding of MindSpore's",

@@ -73,6 +73,7 @@ def test_where_no_name_was_resolved_before_nothing_is_made(made: Made) -> None:
     assert names.ask(node.container, sys.executable, "no-such-node")["found"] == []
 
 
+@pytest.mark.nightly
 def test_heal_gives_the_names_back_after_the_harness_was_killed(start_on: StartOn, fresh: Chaos, engine: str) -> None:
     scenario = shipped("plain-dns-gone")
     harness = start_on(scenario, "--cell", "node=1", "--baseline", "none")

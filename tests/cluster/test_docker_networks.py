@@ -56,6 +56,7 @@ def test_faults_of_the_network_pass_unchanged(
     passes(start_on, engine, scenario, kind, *options)
 
 
+@pytest.mark.nightly
 def test_heal_takes_all_away_after_the_harness_was_killed(start_on: StartOn, fresh: Chaos, engine: str) -> None:
     harness = start_on(shipped("partition"), "--cell", "direction=both", "--baseline", "none")
     run = harness.run("partition")

@@ -91,6 +91,7 @@ def test_nothing_is_mounted_where_this_host_would_see_it(made: Made, tmp_path: P
     assert do_in(here, lambda: made.run.path.is_dir())
 
 
+@pytest.mark.nightly
 def test_heal_gives_it_back_after_the_harness_was_killed(start_on: StartOn, fresh: Chaos, engine: str) -> None:
     harness = start_on(shipped("plain-node-volume"), "--baseline", "none")
     run = harness.run("plain-node-volume")

@@ -26,9 +26,10 @@ AT_NIGHT = {
     "damage-record": "tests/unit/faults/test_damage_record.py",
     "link": "tests/unit/faults/test_severed.py",
     "lose-checkpoint": "tests/unit/faults/test_lose_checkpoint.py",
+    "port-blocked": "tests/unit/faults/test_blocked_port.py",
     "remove-checkpoint": "tests/unit/faults/test_damaging_checkpoints.py",
 }
-"""Fault kinds that only long jobs of MindSpore or MindFormers show, at night, and what tests them every day."""
+"""Fault kinds that only long runs show, at night, and what tests them every day."""
 
 _CLUSTER_FAULTS, _MESH = "tests/cluster/test_cluster_faults.py", "tests/cluster/test_mesh_objects.py"
 _DOCKER_NODES = "tests/cluster/test_docker_nodes.py"
