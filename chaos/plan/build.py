@@ -42,6 +42,7 @@ from chaos.plan.rules.job_limits import job_violations
 from chaos.plan.rules.parameters import check_parameters
 from chaos.plan.rules.required_place import check_required_places
 from chaos.plan.rules.sinking import check_sinking
+from chaos.plan.rules.unused_resume import check_resume_arguments, unused_arguments
 from chaos.plan.schedule import plan_faults
 from chaos.plan.source import Source
 from chaos.plan.topology.errors import TopologyError
@@ -94,11 +95,11 @@ def build_plan(
     problems.raise_found()
     entitled = survive(groups, outcome.dead).entitled
     restore, restored = plan_restore(draft, outcome, problems)
-    if restored:
-        outcome = replace(outcome, reasons=(*outcome.reasons, restored))
     expected = merge(scenario, outcome, entitled, restore, problems)
     if expected.resumes or restore is not None:
         problems.add_found(traits.unplanned)
+    unused = unused_arguments(draft, outcome, expected, restore, restored, problems)
+    outcome = replace(outcome, reasons=(*outcome.reasons, *filter(None, (restored, unused))))
     after = None if expected.resume_step is None else expected.resume_step - 1
     judged = plan_comparable(draft, outcome.recoveries, Resumed(expected.resumes, after), problems)
     outcome = replace(outcome, recoveries=judged.recoveries)
@@ -149,6 +150,7 @@ def _check(draft: Draft, problems: Problems) -> None:
             mechanism.check(scenario, faults, traits, problems)
     check_reachable(faults, problems)
     check_sinking(scenario, problems)
+    check_resume_arguments(scenario, problems)
     check_accumulation(scenario, faults, problems)
     # The rest is derived from the parts above; broken parts would only add misleading problems.
     problems.raise_found()

@@ -104,6 +104,7 @@ def expectation_lines(
     """Return the line of every expectation: the line that wrote it, or the line of the key that it follows from."""
     expect, cause = scenario.expect, outcome.cause
     follows = f"{cause}.trigger" if outcome.loss is not None or outcome.recoveries else cause
+    restarted = "job.resume_arguments" if resumes and scenario.job.resume_arguments else follows
     paths = {
         "replica_groups": "cluster.parallel",
         "last_step": "job.steps",
@@ -113,7 +114,7 @@ def expectation_lines(
         "loss": "expect.loss" if expect.loss is not None else "baseline",
         "mechanism": "expect.mechanism" if expect.mechanism is not None else cause,
         "checkpoint": "expect.checkpoint" if expect.checkpoint is not None else follows,
-        "resume": "expect.resume" if expect.resume is not None else ("job.resume" if checkpoint else follows),
+        "resume": "expect.resume" if expect.resume is not None else ("job.resume" if checkpoint else restarted),
     }
     paths.update({f"faults.{fault.fault.id}": fault.path for fault in faults})
     if outcome.recoveries:

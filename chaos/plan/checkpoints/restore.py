@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from chaos.plan.checkpoints.resume_key import resume_key, unless
 from chaos.plan.checkpoints.saved import Damage
 from chaos.plan.describe import group, ranks
 from chaos.plan.draft import Draft
@@ -28,7 +29,7 @@ SOURCE = "MindSpore, Distributed Fault Recovery"
 
 _RESTART = "MindFormers, resume training"
 
-_SCRIPT = "and the scenario says that its script goes on from periodic ones (expect.resume)"
+_SCRIPT = "and the scenario says that its script goes on from periodic ones ({})"
 
 _IN_SAVE = ("save_ckpt", "rename")
 
@@ -41,43 +42,48 @@ def writes_group_info(scenario: Scenario, groups: Sequence[tuple[int, ...]], tra
 
 
 def plan_restore(draft: Draft, outcome: Outcome, problems: Problems) -> tuple[PlannedRestore | None, str]:
-    """Return the checkpoints from which an ended job can be started again, and why; None where nobody asks for them.
+    """Return the checkpoints from which an ended job is started again, and why; None where it is not.
 
-    The scenario asks for them where a fault removes or damages files, or where ``expect.resume`` names a step although
-    no mechanism saves one.
+    A job that saves periodic checkpoints is started again unless the scenario says that it is not. Where it has none
+    to go on from, it is started again only if a fault has removed or damaged them: it has to say so itself.
     """
     scenario, groups, faults, traits = draft.scenario, draft.groups, draft.faults, draft.traits
     losing = _losing(draft, outcome, problems)
-    written = isinstance(scenario.expect.resume, ExpectResume)
-    if outcome.mechanism != "none" or outcome.loss is None or not (losing or written):
+    if outcome.mechanism != "none" or outcome.loss is None or not (losing or scenario.expect.resume != "none"):
         return None, ""
     interval = scenario.job.checkpoint_interval
     if interval is None or not scenario.job.resume or not _restores(scenario, groups, traits):
         return None, ""
+    key = resume_key(scenario, losing)
     step = None if outcome.loss.at is None else outcome.loss.at.last_complete
     # A rank that a fault takes inside the end-of-life save has lived up to the last step and made every due save.
     lethal = [fault for fault in faults if fault.lethal and fault.handler not in _IN_SAVE]
     if step is None or not all(fault.moment.exact for fault in lethal):
         problems.add(
-            "expect.resume" if written else f"{losing[0].path}.kind",
+            key,
             f"the time at which the ranks are lost is open ({problems.where(outcome.cause)}), so the last periodic "
             "checkpoint is not known",
-            hint="give every fault that takes ranks a step as its trigger",
+            hint=f"give every fault that takes ranks a step as its trigger{unless(key)}",
         )
         return None, ""
-    _check_in_save(faults, outcome, interval, problems)
+    _check_in_save(faults, outcome, interval, unless(key), problems)
     everyone = range(sum(map(len, groups)))
     if traits.restarts:
-        _check_recorded(scenario, lethal, interval, problems)
+        _check_recorded(scenario, lethal, interval, unless(key), problems)
     last = _last_saved(everyone, lethal, step)
     damage = _damage(draft, last, interval, problems)
     left = _Left(damage.lost, last, dict(damage.damaged), _any_replica(draft, damage))
     if traits.resumes_periodic and (stated := _stated_step(scenario, interval)) is not None:
         holders = _holders(groups, stated, left)
         if holders is not None:
-            return PlannedRestore(stated, left.lost, holders, left.damaged), f"step {stated} has been saved, {_SCRIPT}"
+            why = f"step {stated} has been saved, {_SCRIPT.format(key)}"
+            return PlannedRestore(stated, left.lost, holders, left.damaged), why
+    source = _SCRIPT.format(key) if traits.resumes_periodic else f"({_RESTART if traits.restarts else SOURCE})"
     newest = step - step % interval + interval
-    return _newest_complete(groups, left, newest, interval, traits, damage)
+    restore, why = _newest_complete(groups, left, newest, interval, traits, damage, source)
+    if restore.step is None and not losing:
+        return None, f"{why}, and the job is not started again"
+    return restore, why
 
 
 def _losing(draft: Draft, outcome: Outcome, problems: Problems) -> list[Scheduled]:
@@ -109,13 +115,13 @@ def _newest_complete(
     interval: int,
     traits: JobTraits,
     damage: Damage,
+    source: str,
 ) -> tuple[PlannedRestore, str]:
     """Return the newest step from which every rank can go on, and why; at most ``newest`` and the recorded step."""
     own_only = traits.restarts or traits.resumes_periodic
     for candidate in range(newest if damage.newest is None else min(damage.newest, newest), 0, -interval):
         holders = _holders(groups, candidate, left)
         if holders is not None and not (own_only and left.lacking(candidate)):
-            source = _SCRIPT if traits.resumes_periodic else f"({_RESTART if traits.restarts else SOURCE})"
             why = _why(candidate, left, holders, source, own_only)
             why += f"; {damage.why}" if damage.why else ""
             return PlannedRestore(candidate, left.lost, holders, left.damaged, own=own_only), why
@@ -169,7 +175,9 @@ def _stated_step(scenario: Scenario, interval: int) -> int | None:
     return step if step > 0 and step % interval == 0 else None
 
 
-def _check_in_save(faults: Sequence[Scheduled], outcome: Outcome, interval: int, problems: Problems) -> None:
+def _check_in_save(
+    faults: Sequence[Scheduled], outcome: Outcome, interval: int, or_not: str, problems: Problems
+) -> None:
     """Note a fault in an end-of-life save that may begin while its ranks still save the periodic checkpoint."""
     at = None if outcome.loss is None else outcome.loss.at
     if at is None or at.step % interval or not at.contributed or at.phase >= _SAVED:
@@ -180,11 +188,13 @@ def _check_in_save(faults: Sequence[Scheduled], outcome: Outcome, interval: int,
             f"fault {fault.fault.id!r} hits in the end-of-life save, and whether its ranks have finished the periodic "
             f"checkpoint of step {at.step} by then depends on timing: ranks are lost at {at}",
             text=fault.handler or "",
-            hint=f"let the ranks be lost at step.begin of step {at.step + 1}",
+            hint=f"let the ranks be lost at step.begin of step {at.step + 1}{or_not}",
         )
 
 
-def _check_recorded(scenario: Scenario, lethal: Sequence[Scheduled], interval: int, problems: Problems) -> None:
+def _check_recorded(
+    scenario: Scenario, lethal: Sequence[Scheduled], interval: int, or_not: str, problems: Problems
+) -> None:
     """Note saves that the records may not name yet: MindFormers writes the records behind the files.
 
     MindFormers goes on from the checkpoint that its records name.
@@ -194,7 +204,7 @@ def _check_recorded(scenario: Scenario, lethal: Sequence[Scheduled], interval: i
             "job.storage.asynchronous_saving",
             "MindFormers records a checkpoint that is written in the background at the end of some later step, so the "
             f"checkpoint from which the job resumes is not known ({_RESTART})",
-            hint="save in the foreground",
+            hint=f"save in the foreground{or_not}",
         )
         return
     for fault in lethal:
@@ -206,7 +216,7 @@ def _check_recorded(scenario: Scenario, lethal: Sequence[Scheduled], interval: i
                 "recorded that (meta.json, latest_checkpointed_iteration.txt), so the job may go on from it or from "
                 f"the one before ({_RESTART})",
                 text="checkpoint.end",
-                hint=f"take phase checkpoint.write, or step.begin of step {at.step + 1}",
+                hint=f"take phase checkpoint.write, or step.begin of step {at.step + 1}{or_not}",
             )
 
 

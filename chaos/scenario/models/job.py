@@ -106,7 +106,10 @@ class Job(Model):
     )
     arguments: tuple[str, ...] = Field((), strict=False, description="Arguments for the script.")
     resume_arguments: tuple[str, ...] = Field(
-        (), strict=False, description="Further arguments when the job is started again. Of the job kind mindspore only."
+        (),
+        strict=False,
+        description="Further arguments when the job is started again; refused where it never is. Of the job kind "
+        "mindspore only.",
     )
     config: str | None = Field(
         None,
@@ -181,7 +184,9 @@ class Job(Model):
         False, description="Keep compiled graphs for the next launch (MS_COMPILER_CACHE_ENABLE); needs graph."
     )
     resume: bool = Field(
-        True, description="Start the job again after it ended with a checkpoint, and train to the end."
+        True,
+        description="Start the job again after a fault has ended it, from an end-of-life checkpoint or from periodic "
+        "ones, and train to the end.",
     )
 
     @model_validator(mode="before")

@@ -91,7 +91,9 @@ class Expect(Model):
 
     mechanism: Mechanism | Literal["none"] | None = Field(None, description="Mechanism that must act, and no other.")
     checkpoint: ExpectCheckpoint | Literal["none"] | None = Field(None, description="End-of-life checkpoint, or none.")
-    resume: ExpectResume | Literal["none"] | None = Field(None, description="Where training goes on, or none.")
+    resume: ExpectResume | Literal["none"] | None = Field(
+        None, description="Where training goes on, or none: the job just ends."
+    )
     loss: ExpectLoss | None = Field(None, description="Comparison with the baseline.")
     recovery: ExpectRecovery | None = Field(None, description="Budgets of the recovery time.")
 

@@ -13,7 +13,7 @@ from chaos.base.registry import registry
 from chaos.jobs.kind import JobError, Launch
 from chaos.jobs.mindspore import KIND
 from chaos.plan.build import build_plan
-from chaos.plan.job_effect import DEATH, LOST_FILES
+from chaos.plan.job_effect import DEATH, LOST_FILES, NONE
 from chaos.plan.model import Plan
 from chaos.plan.planned_kind import PlannedKind
 from chaos.plan.source import Source
@@ -40,7 +40,7 @@ class NoLines:
 
 
 def planned(one: Scenario) -> Plan:
-    kinds = {"kill": PlannedKind(DEATH), "lose-checkpoint": PlannedKind(LOST_FILES)}
+    kinds = {"kill": PlannedKind(DEATH), "lose-checkpoint": PlannedKind(LOST_FILES), "straggler": PlannedKind(NONE)}
     platform = platform_kind(one.cluster.platform).traits
     return build_plan(
         one, Source("x", NoLines()), traits=KIND.traits, kinds=kinds, draw_seed=lambda: 0, platform=platform
@@ -133,8 +133,59 @@ def test_it_resumes_from_the_last_periodic_checkpoint_where_the_scenario_says_th
     # Nobody knows whether the script loads its own rank's file: any of the replica group's will do.
     assert plan.resume.restore.holders == {0: (0, 1), 1: (0, 1)}
     assert not plan.training.gradients
-    silent = planned(scenario({"checkpoint_interval": 4}, faults=[KILL]))
-    assert (silent.resume.restore, silent.resume.resumes) == (None, False)
+
+
+@pytest.mark.parametrize("job", [{}, {"resume_arguments": ["--resume"]}])
+def test_a_job_that_saves_periodic_checkpoints_is_resumed_by_default(job: dict[str, Any]) -> None:
+    plan = planned(scenario({"checkpoint_interval": 4, **job}, faults=[KILL]))
+    assert plan.resume.restore is not None
+    assert (plan.resume.restore.step, plan.resume.resume_step, plan.resume.resumes) == (4, 5, True)
+    key = next(iter(job), "checkpoint_interval")
+    assert f"goes on from periodic ones (job.{key})" in " ".join(plan.explanation.reasons)
+
+
+@pytest.mark.parametrize("more", [{"expect": {"resume": "none"}}, {"job": {"resume": False}}])
+def test_a_scenario_may_say_that_its_job_just_ends(more: dict[str, Any]) -> None:
+    job = {"checkpoint_interval": 4, **more.pop("job", {})}
+    plan = planned(scenario(job, faults=[KILL], **more))
+    assert (plan.resume.restore, plan.resume.resumes) == (None, False)
+
+
+EARLY = {**KILL, "trigger": {"step": 3}}
+ARGUMENTS = {"resume_arguments": ["--resume"]}
+SAVES = {**ARGUMENTS, "checkpoint_interval": 4}
+SLOW = {"kind": "straggler", "target": {"rank": 1}, "trigger": {"step": 7}}
+
+
+@pytest.mark.parametrize(
+    ("job", "more", "words"),
+    [
+        (SAVES | {"resume": False}, {"faults": [KILL]}, "never used: job.resume is false"),
+        (SAVES, {"faults": [KILL], "expect": {"resume": "none"}}, "never used: expect.resume says none"),
+        (ARGUMENTS, {"faults": [KILL]}, "never used: the scenario names no checkpoint to go on from"),
+        (SAVES, {"faults": [EARLY]}, "never used: no periodic checkpoint is complete (one every 4 steps)"),
+        (SAVES, {"faults": [EARLY], "matrix": {"step": [3, 7]}}, "never used: no periodic checkpoint is complete"),
+        (SAVES, {"faults": [SLOW]}, "never used: no fault takes a rank from the job"),
+    ],
+)
+def test_arguments_of_a_resume_that_never_comes_are_refused(
+    job: dict[str, Any], more: dict[str, Any], words: str
+) -> None:
+    assert f"job.resume_arguments are {words}" in refusals(scenario(job, **more))
+
+
+@pytest.mark.parametrize("more", [{"faults": []}, {"faults": [SLOW], "matrix": {"fault": ["straggler", "kill"]}}])
+def test_where_another_cell_may_resume_the_plan_says_that_this_one_does_not(more: dict[str, Any]) -> None:
+    plan = planned(scenario(SAVES, **more))
+    assert "The job is not started again, so job.resume_arguments are not used." in plan.explanation.reasons
+
+
+def test_a_resume_that_cannot_be_planned_is_refused_and_can_be_left_out() -> None:
+    late = {**KILL, "trigger": {"elapsed": 5.0}}
+    said = refusals(scenario({"checkpoint_interval": 4}, faults=[late]))
+    assert "the last periodic checkpoint is not known" in said
+    assert "or set job.resume: false" in said
+    assert not planned(scenario({"checkpoint_interval": 4, "resume": False}, faults=[late])).resume.resumes
 
 
 def test_a_resume_at_another_step_than_the_last_checkpoints_is_refused() -> None:

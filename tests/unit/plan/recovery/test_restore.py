@@ -77,10 +77,25 @@ def test_the_newest_step_that_every_group_has_saved(plan: Planner, fault: dict[s
     assert made.resume.resume_step == (None if step is None else step + 1)
 
 
-def test_a_written_resume_alone_asks_for_the_periodic_checkpoints(plan: Planner) -> None:
-    made = plan(power(), cluster=CLUSTER, job=JOB, expect={"resume": {"step": 9}})
+@pytest.mark.parametrize("expect", [{}, {"resume": {"step": 9}}])
+def test_a_job_that_ends_goes_on_from_its_periodic_checkpoints(plan: Planner, expect: dict[str, Any]) -> None:
+    made = plan(power(), cluster=CLUSTER, job=JOB, expect=expect)
     assert made.resume.restore == PlannedRestore(8, (), {rank: (rank,) for rank in EVERYONE})
-    assert plan(power(), cluster=CLUSTER, job=JOB).resume.restore is None
+    assert (made.resume.resumes, made.resume.resume_step) == (True, 9)
+
+
+@pytest.mark.parametrize(("job", "expect"), [({"resume": False}, {}), ({}, {"resume": "none"})])
+def test_a_job_that_ends_is_left_alone_where_the_scenario_says_so(
+    plan: Planner, job: dict[str, Any], expect: dict[str, Any]
+) -> None:
+    made = plan(power(), cluster=CLUSTER, job={**JOB, **job}, expect=expect)
+    assert (made.resume.restore, made.resume.resumes) == (None, False)
+
+
+def test_a_job_that_ends_before_its_first_checkpoint_is_not_started_again(plan: Planner) -> None:
+    made = plan(power(4), cluster=CLUSTER, job=JOB)
+    assert (made.resume.restore, made.resume.resumes) == (None, False)
+    assert "nothing to resume from, and the job is not started again" in " ".join(made.explanation.reasons)
 
 
 @pytest.mark.parametrize(
@@ -163,7 +178,9 @@ def test_what_is_saved_in_the_background_leaves_mindformers_choice_open(mindform
     background = {**OFTEN, "storage": {"asynchronous_saving": True}}
     text = mindformers.refused(power(9, ranks=(0,)), cluster=PAIR, job=background, expect={"resume": {"step": 9}})
     assert "the checkpoint from which the job resumes is not known" in text
-    assert mindformers(power(9, ranks=(0,)), cluster=PAIR, job=background).resume.restore is None
+    assert "or set job.resume: false" in mindformers.refused(power(9, ranks=(0,)), cluster=PAIR, job=background)
+    alone = mindformers(power(9, ranks=(0,)), cluster=PAIR, job={**background, "resume": False})
+    assert alone.resume.restore is None
 
 
 def test_files_of_one_directory_for_all_ranks_cannot_be_lost_by_rank(mindformers: Planner) -> None:
