@@ -61,14 +61,20 @@ def prepare_cells(
         try:
             prepared.append(prepare(loaded, cell, sdk, draw_seed))
         except Refused as error:
-            raise click.UsageError(str(error) if len(chosen) == 1 else _refusal(loaded, cell, error)) from error
+            raise _usage_error(chosen, loaded, cell, error) from error
     return prepared
 
 
-def _refusal(loaded: LoadedScenario, cell: Cell, error: Refused) -> str:
-    """Return why a call of several cells is refused as a whole: it names the cell that cannot work."""
+def _usage_error(
+    cells: Sequence[tuple[LoadedScenario, Cell]], loaded: LoadedScenario, cell: Cell, error: Refused
+) -> click.UsageError:
+    """Return why a call is refused as a whole. In a call of several cells it names the cell that cannot work."""
+    if len(cells) == 1:
+        return click.UsageError(str(error))
     among = f"cell {cell.name!r}: " if cell.name else ""
-    return f"{loaded.path}: {among}{error}; no cell of this call was started: mend this one, or leave it out"
+    return click.UsageError(
+        f"{loaded.path}: {among}{error}; no cell of this call was started: mend this one, or leave it out"
+    )
 
 
 def refuse_impossible(pairs: Iterable[tuple[LoadedScenario, Cell]], sdk: str) -> None:
@@ -77,12 +83,13 @@ def refuse_impossible(pairs: Iterable[tuple[LoadedScenario, Cell]], sdk: str) ->
     Inputs of a job that cannot be read are reported by its own run. Raises ScenarioError, and click.UsageError where
     the SDK is not there.
     """
-    for loaded, cell in pairs:
+    cells = list(pairs)
+    for loaded, cell in cells:
         try:
-            chosen = chosen_sdk(sdk, cell.scenario)
+            sdk_of_cell = chosen_sdk(sdk, cell.scenario)
         except Refused as error:
-            raise click.UsageError(str(error)) from error
-        plan_cell(loaded, with_timings_of(chosen, cell))
+            raise _usage_error(cells, loaded, cell, error) from error
+        plan_cell(loaded, with_timings_of(sdk_of_cell, cell))
 
 
 def named_files(texts: Sequence[str]) -> list[Path]:

@@ -57,6 +57,19 @@ def test_a_vendors_package_that_is_not_there_is_told_before_any_run(
     assert not calls.exists()
 
 
+def test_the_cell_that_lacks_its_sdk_is_named(
+    calls: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("chaos.run.prepare.versions.has_module", lambda name: False)
+    path = Path("kill-rank.yaml")
+    path.write_text(SCENARIO.replace("variables: {victim: 1}", "matrix: {victim: [1, 2]}"))
+    assert entry(["soak", "kill-rank.yaml", "--sdk", "vendor", "--reports", "reports"]) == codes.USAGE
+    refusal = capsys.readouterr().err
+    assert "kill-rank.yaml: cell 'victim=1': --sdk vendor: the vendor's package mindio_ttp is not installed" in refusal
+    assert "no cell of this call was started" in refusal
+    assert not calls.exists()
+
+
 def test_a_cell_that_cannot_work_is_refused_before_any_run(calls: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = Path("kill-rank.yaml")
     path.write_text(path.read_text().replace("step: 6", "step: 600"))
