@@ -33,7 +33,10 @@ class FileLock:
         except OSError as error:
             if error.errno not in _NOT_WRITABLE:
                 raise
-            descriptor = os.open(path, flags | os.O_RDONLY)
+            try:
+                descriptor = os.open(path, flags | os.O_RDONLY)
+            except FileNotFoundError:
+                raise error from None  # the reason why it cannot be made
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Locked, but is this still the file of that name?

@@ -98,7 +98,7 @@ def stored_runs(reports: Path, scenario: str | None = None, *, again: bool = Fal
         raise click.UsageError(str(error)) from error
     for note in runs.notes:
         click.echo(f"chaos: {printable(note)}", err=True)
-    if again:
+    if again and runs.written:
         click.echo(f"{len(runs.rows)} runs are in the store; {runs.added} were added", err=True)
     if scenario is not None and not any(scenario in (row.scenario, row.name) for row in runs.rows):
         names = {row.scenario for row in runs.rows} | {row.name for row in runs.rows}

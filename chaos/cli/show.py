@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 
     from chaos.report.compare import Comparison
     from chaos.report.result import Result
+
+_READ_ONLY = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 def show(result: Result, run_dir: Path, *, everything: bool = False) -> None:
@@ -59,7 +62,8 @@ def show_pages(write: Callable[[], Iterable[Path]], open_browser: bool) -> int:
         pages = list(write())
     except OSError as error:
         place = f" to {Path(error.filename).parent}" if error.filename else ""
-        click.echo(f"chaos: the page cannot be written{place}: {error.strerror}", err=True)
+        hint = "; `chaos serve` shows it without writing" if error.errno in _READ_ONLY else ""
+        click.echo(f"chaos: the page cannot be written{place}: {error.strerror}{hint}", err=True)
         return codes.HARNESS
     for page in pages:
         click.echo(str(page))

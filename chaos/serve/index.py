@@ -13,6 +13,7 @@ from chaos.report.index.rows import Row, Unread, in_order, row_of, without_verdi
 from chaos.report.result import FILE as RESULT
 from chaos.report.result import ResultUnreadable, read_result
 from chaos.serve.runs import RunDirectories
+from chaos.serve.trends import PATH as TRENDS
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,9 @@ class IndexPage:
         coverage = coverage_of((summary.tried for summary in summaries), self._kinds)
         rows = in_order(summary.row for summary in summaries)
         title, not_read = self._directories.reports.name, unread + listing.refused
-        return render_index(Index(title, rows, not_read, coverage, live="live/", in_progress=in_progress))
+        return render_index(
+            Index(title, rows, not_read, coverage, trends=TRENDS, live="live/", in_progress=in_progress)
+        )
 
     def _entry(self, name: str, path: Path) -> tuple[tuple[int, ...], Summary | Unread] | None:
         """Return the row of a run for the index; None where it has no result yet or gets none."""

@@ -35,11 +35,15 @@ class RunDirectories:
 
     reports: Path
 
+    def owners(self) -> set[int]:
+        """Return the users whose files are shown: this one, and the owner of the directory."""
+        return {os.geteuid(), self.reports.stat().st_uid}
+
     def listing(self) -> Listing:
         """Return the runs that are there now. Raises OSError when the directory cannot be read."""
         runs: dict[str, Path] = {}
         refused: list[Unread] = []
-        owners = {os.geteuid(), self.reports.stat().st_uid}
+        owners = self.owners()
         with os.scandir(self.reports) as entries:
             for entry in sorted(entries, key=lambda entry: entry.name):
                 # A link is another name of a run, as `latest` is, or leads elsewhere.

@@ -16,6 +16,7 @@ from chaos.evidence.text import readable
 from chaos.report.index.render import index_policy
 from chaos.report.page.render import DOCUMENT as RUN_PAGE
 from chaos.report.result import FILE as RESULT
+from chaos.serve import trends
 from chaos.serve.guard import Guard
 from chaos.serve.index import IndexPage
 from chaos.serve.live import LiveRuns
@@ -24,16 +25,19 @@ from chaos.serve.page.render import live_page
 from chaos.serve.response import Response, document, page, redirect, refusal
 from chaos.serve.run_pages import RunPages
 from chaos.serve.runs import RunDirectories, in_progress
+from chaos.trends.page.write import DOCUMENT as TRENDS_PAGE
+from chaos.trends.store import StoreUnusable
 
 
 class Site:
-    """What is served below the token: the index, the pages of runs with their files, and the runs in progress."""
+    """What is served below the token: the index, times over nights, runs with their files, and runs in progress."""
 
     def __init__(self, guard: Guard, reports: Path, kinds: list[str]) -> None:
         self.guard = guard
         self._directories = RunDirectories(reports)
         self._index = IndexPage(self._directories, kinds)
         self._runs = RunPages()
+        self._trends = trends.TrendsPage(self._directories)
         self._live = LiveRuns(self._directories)
 
     def answer(self, method: str, target: str, hosts: Sequence[str], known: str | None = None) -> Response:
@@ -56,6 +60,8 @@ class Site:
         match parts:
             case ("",):
                 return page(self._index.html(self._live.in_progress()), index_policy())
+            case (trends.PATH,):
+                return self._of_trends()
             case ("live", ""):
                 return page(live_page(), LIVE_PAGE.policy)
             case ("live", "state.json"):
@@ -67,6 +73,12 @@ class Site:
             case ("run", name, file) if (path := self._directories.find(name)) is not None:
                 return self._of_run(path, file)
         return refusal(HTTPStatus.NOT_FOUND)
+
+    def _of_trends(self) -> Response:
+        try:
+            return page(self._trends.html(), TRENDS_PAGE.policy)
+        except StoreUnusable as error:
+            return refusal(HTTPStatus.NOT_FOUND, readable(str(error)))
 
     def _of_run(self, path: Path, file: str) -> Response:
         try:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from datetime import datetime, timedelta, timezone
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
 from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.base.file_lock import FileLock
 from chaos.base.wait import DeadlineExpired, wait_for
-from chaos.report.result import has_result
-from chaos.store.json_lines import JsonLines
+from chaos.trends.finished import finished, missing, soak_runs
 from chaos.trends.from_result import NoRow, row_of
+from chaos.trends.migration import renewed
+from chaos.trends.reading import Runs, in_order, look_at_runs, new_store, strange_rows
 from chaos.trends.repair import put_aside, salvage
-from chaos.trends.row import RunRow
 from chaos.trends.store import (
     FILE,
+    SCHEMA,
     StoreDamaged,
+    StoreNotWritable,
     StoreUnusable,
     changing,
     get_rows,
@@ -27,24 +28,14 @@ from chaos.trends.store import (
     mark_soak,
     names_of,
     put_rows,
+    set_version,
+    version_of,
 )
 
-SOAK_FILE = "soak.jsonl"
 _LOCK = ".runs.lock"
 _LOCK_SECONDS = 60.0
-_AHEAD = timedelta(days=1)
-"""How far a run may begin in the future: clocks of machines differ."""
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Runs:
-    """All rows of a reports directory, the oldest first. ``notes`` says in sentences what was repaired or left out."""
-
-    rows: tuple[RunRow, ...]
-    notes: tuple[str, ...] = ()
-    added: int = 0
 
 
 def record_run(reports: Path, run_dir: Path) -> list[str]:
@@ -59,9 +50,10 @@ def record_run(reports: Path, run_dir: Path) -> list[str]:
 
         def add(connection: sqlite3.Connection) -> None:
             if is_empty(connection):
-                rows, skipped = _missing(reports, set(), frozenset())
+                rows, skipped = missing(finished(reports), set(), frozenset())
                 put_rows(connection, rows)
-                notes.extend(skipped)
+                earlier = sum(other.run != row.run for other in rows)
+                notes.extend([*skipped, *new_store(reports / FILE, earlier)])
             put_rows(connection, [row])
 
         return [*_with_store(reports, add)[1], *notes]
@@ -86,39 +78,41 @@ def read_runs(reports: Path, *, again: bool = False, clock: Clock = SYSTEM_CLOCK
     """Return all runs of ``reports``; runs with a result.json and without a row are added first.
 
     ``again`` reads every result.json anew. Rows of runs whose directory is gone stay. A run that began in the future
-    counts as the oldest: it would stand for the newest run of its cell for years. Raises StoreUnusable.
+    counts as the oldest: it would stand for the newest run of its cell for years. Where nothing can be written, the
+    same runs are read, and a note says so. Raises StoreUnusable.
     """
     if not reports.is_dir():
         raise StoreUnusable(f"there is no directory {reports}: give another with --reports")
-    soaked = _soak_runs(reports)
+    try:
+        return in_order(_added(reports, again=again), clock)
+    except DeadlineExpired as error:
+        raise StoreUnusable(str(error)) from error
+    except (StoreNotWritable, OSError) as error:
+        reason = error
+    try:
+        runs = look_at_runs(reports, again=again, clock=clock)
+    except StoreUnusable:
+        raise StoreUnusable(str(reason)) from reason
+    note = f"the store of runs cannot be written, and nothing of this call is kept in it: {reason}"
+    return replace(runs, notes=(note, *runs.notes))
 
-    def merge(connection: sqlite3.Connection) -> tuple[list[RunRow], list[str], int]:
+
+def _added(reports: Path, *, again: bool) -> Runs:
+    """Add the missing runs to the store, and return all of it."""
+    soaked = soak_runs(reports)
+
+    def merge(connection: sqlite3.Connection) -> Runs:
         known = names_of(connection)
-        rows, skipped = _missing(reports, set() if again else known, soaked)
+        rows, skipped = missing(finished(reports), set() if again else known, soaked)
         put_rows(connection, rows)
         mark_soak(connection, soaked)
         kept = get_rows(connection)
-        if strange := len(names_of(connection)) - len(kept):
-            skipped.append(f"{reports / FILE}: {strange} rows hold what no run has: they are left out")
-        return kept, skipped, len({row.run for row in rows} - known)
+        strange = strange_rows(reports / FILE, len(names_of(connection)) - len(kept))
+        new = () if known else new_store(reports / FILE, len(rows))
+        return Runs(tuple(kept), (*skipped, *strange, *new), len({row.run for row in rows} - known))
 
-    try:
-        (rows, skipped, added), notes = _with_store(reports, merge)
-    except (OSError, DeadlineExpired) as error:
-        raise StoreUnusable(str(error)) from error
-    rows, ahead = _dated(rows, datetime.fromtimestamp(clock.wall() / 1e9, timezone.utc))
-    return Runs(tuple(rows), (*notes, *skipped, *ahead), added)
-
-
-def _dated(rows: list[RunRow], now: datetime) -> tuple[list[RunRow], list[str]]:
-    """Return the rows, those first that began in the future, without that time; and a sentence about them."""
-    ahead = [row for row in rows if row.begun is not None and row.begun > now + _AHEAD]
-    if not ahead:
-        return rows, []
-    more = f" and {len(ahead) - 1} more" if len(ahead) > 1 else ""
-    note = f"counted as the oldest, since the clock says that it began in the future: {ahead[0].run}{more}"
-    others = [row for row in rows if row not in ahead]
-    return [*(replace(row, started="", ended="") for row in ahead), *others], [note]
+    runs, notes = _with_store(reports, merge)
+    return replace(runs, notes=(*notes, *runs.notes))
 
 
 def mark_soak_runs(reports: Path, runs: Iterable[str]) -> list[str]:
@@ -139,7 +133,8 @@ def _with_store(reports: Path, act: Callable[[sqlite3.Connection], T]) -> tuple[
     with wait_for(f"lock {lock}", lambda: FileLock.try_acquire(lock), seconds=_LOCK_SECONDS, clock=SYSTEM_CLOCK):
         try:
             with changing(path) as connection:
-                return act(connection), []
+                notes = _migrated(connection, reports)
+                return act(connection), notes
         except StoreDamaged as error:
             why = str(error)
         # Here the error is gone, which held a statement and so the lock of the damaged store.
@@ -151,11 +146,21 @@ def _with_store(reports: Path, act: Callable[[sqlite3.Connection], T]) -> tuple[
             raise StoreUnusable(f"{path}: is damaged again ({error}): look after the disk") from error
 
 
+def _migrated(connection: sqlite3.Connection, reports: Path) -> list[str]:
+    """Give rows of an earlier version their present meaning, once, and return notes."""
+    if version_of(connection) >= SCHEMA:
+        return []
+    changed, notes = renewed(get_rows(connection), reports)
+    put_rows(connection, changed)
+    set_version(connection)
+    return notes
+
+
 def _repair(reports: Path, why: str) -> list[str]:
     """Replace a damaged store by one of its readable rows and of the result.json files."""
     path = reports / FILE
     aside = put_aside(path)
-    rows, skipped = _missing(reports, set(), _soak_runs(reports))
+    rows, skipped = missing(finished(reports), set(), soak_runs(reports))
     kept = salvage(aside)
     with changing(path) as connection:
         put_rows(connection, kept)
@@ -165,37 +170,3 @@ def _repair(reports: Path, why: str) -> list[str]:
         f"{len(rows)} of the result.json files",
         *skipped,
     ]
-
-
-def _missing(reports: Path, known: set[str], soaked: frozenset[str]) -> tuple[list[RunRow], list[str]]:
-    """Return rows of the runs that are not known, and why others have none."""
-    rows, skipped = [], []
-    finished = list(_finished(reports))
-    taken = known | {run_dir.name for run_dir in finished}
-    for run_dir in finished:
-        if run_dir.name in known:
-            continue
-        try:
-            row = row_of(run_dir, soak=run_dir.name in soaked)
-        except NoRow as error:
-            skipped.append(str(error))
-            continue
-        if row.run == run_dir.name or row.run not in taken:  # else a copy of a run
-            rows.append(row)
-            taken.add(row.run)
-    return rows, skipped
-
-
-def _finished(reports: Path) -> Iterator[Path]:
-    for path in sorted(reports.iterdir()):
-        if has_result(path):
-            yield path
-
-
-def _soak_runs(reports: Path) -> frozenset[str]:
-    """Return the names of runs that the record of soaks names; none where it cannot be read."""
-    try:
-        records = JsonLines(reports / SOAK_FILE).read()
-    except (OSError, ValueError):
-        return frozenset()
-    return frozenset(name for record in records if isinstance(made := record.get("run"), str) for name in made.split())

@@ -6,11 +6,12 @@ ordinary one, not WAL, since reports directories also lie on network file system
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,8 @@ from chaos.base.file_lock import is_no_file
 from chaos.trends.row import MOST_NUMBER, PhaseTime, RunRow, on_one_line
 
 FILE = "runs.sqlite"
-SCHEMA = 2
+SCHEMA = 3
+"""Version of the store. Before 3, ``finding`` did not say whether the known finding explains the fail of a run."""
 _ADDED = {"finding", "headline_id"}
 """Columns of ``run`` that stores of version 1 lack. A store of an earlier version gets them, empty."""
 BUSY_SECONDS = 60.0
@@ -28,11 +30,17 @@ BUSY_SECONDS = 60.0
 _COLUMNS = tuple(field.name for field in fields(RunRow) if field.name != "phases")
 _NUMBERS = {"seconds", "working", "total", "rollback", "load"}
 _WHOLES = {"ranks", "processors", "line", "soak"}
+_NO_LINKS = (errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
+"""Errors of a file system that has no hard links, by the kind of file system."""
 _PHASE_COLUMNS = ("run", "place", "name", "seconds", "budget")
 
 
 class StoreUnusable(Exception):
     """The store cannot be used and stays as it is. The text names the file and says why and what to do."""
+
+
+class StoreNotWritable(StoreUnusable):
+    """The store cannot be made, or not be opened for writing. It may still be readable."""
 
 
 class StoreDamaged(Exception):
@@ -41,31 +49,57 @@ class StoreDamaged(Exception):
 
 @contextmanager
 def changing(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open the store for one transaction; make it where there is none.
+    """Open the store for one transaction; make it where there is none. Call it under the lock of the store.
 
-    Raises StoreUnusable for a newer schema and where the file cannot be read or written, StoreDamaged for a file that
-    is cut off or no store.
+    Raises StoreUnusable for a newer schema, StoreNotWritable where the file cannot be written, StoreDamaged for a file
+    that is cut off or no store.
     """
-    if is_no_file(path) or path.is_symlink():
-        raise StoreUnusable(f"{path}: is not a plain file: move it away")
+    _refuse_odd_file(path)
     if not path.exists():
         _make_file(path)
+    with _translated(path), closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
+        connection.execute("BEGIN IMMEDIATE")
+        _check(connection, path)
+        for name in sorted(_ADDED.difference(_columns(connection, "run"))):
+            connection.execute(f"ALTER TABLE run ADD COLUMN {name} {_kind(name)} DEFAULT ''")
+        yield connection
+        connection.execute("COMMIT")
+
+
+@contextmanager
+def looking(path: Path) -> Iterator[sqlite3.Connection]:
+    """Open an existing store to read it; nothing is written, not even a lock file. Raises as :func:`changing` does."""
+    _refuse_odd_file(path)
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    with (
+        _translated(path),
+        closing(sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)) as connection,
+    ):
+        connection.execute("BEGIN")
+        _check(connection, path)
+        yield connection
+
+
+def _refuse_odd_file(path: Path) -> None:
+    if is_no_file(path) or path.is_symlink():
+        raise StoreUnusable(f"{path}: is not a plain file: move it away")
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    """Raise the errors of SQLite as those of the store."""
     try:
-        with closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            _check_schema(connection, path)
-            yield connection
-            connection.execute("COMMIT")
+        yield
     except sqlite3.OperationalError as error:
         if "Could not decode to UTF-8" in str(error):  # damage that SQLite does not count as such
             raise StoreDamaged(str(error)) from error
-        raise StoreUnusable(f"{path}: cannot be read or written: {error}") from error
+        raise StoreNotWritable(f"{path}: cannot be read or written: {error}") from error
     except sqlite3.DatabaseError as error:
         raise StoreDamaged(str(error)) from error
 
 
-def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
+def _check(connection: sqlite3.Connection, path: Path) -> None:
+    version = version_of(connection)
     if version > SCHEMA:
         raise StoreUnusable(
             f"{path}: was written by a newer chaos (schema {version}, this one knows {SCHEMA}); it stays as it is: "
@@ -79,12 +113,20 @@ def _check_schema(connection: sqlite3.Connection, path: Path) -> None:
         raise StoreDamaged("it is empty")
     if not version or not {"run", "phase"} <= tables:
         raise StoreDamaged("it holds other tables than a store of runs")
-    if version < SCHEMA:
-        for name in sorted(_ADDED.difference(_columns(connection, "run"))):
-            connection.execute(f"ALTER TABLE run ADD COLUMN {name} {_kind(name)} DEFAULT ''")
-        connection.execute(f"PRAGMA user_version = {SCHEMA}")
-    if {*_columns(connection, "run")} != {*_COLUMNS} or _columns(connection, "phase") != _PHASE_COLUMNS:
+    lacking = {*_COLUMNS}.symmetric_difference(_columns(connection, "run"))
+    if not lacking <= (_ADDED if version == 1 else set()) or _columns(connection, "phase") != _PHASE_COLUMNS:
         raise StoreDamaged("its tables have other columns than a store of runs")
+
+
+def version_of(connection: sqlite3.Connection) -> int:
+    """Return the version by which the rows of the store were written."""
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    return int(version)
+
+
+def set_version(connection: sqlite3.Connection) -> None:
+    """Record that all rows have the meaning of the present version."""
+    connection.execute(f"PRAGMA user_version = {SCHEMA}")
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> tuple[str, ...]:
@@ -94,7 +136,7 @@ def _columns(connection: sqlite3.Connection, table: str) -> tuple[str, ...]:
 def _make_file(path: Path) -> None:
     """Make a store that is whole from its first moment on: so an empty file is one that was cut off.
 
-    A store that another process makes at the same time stays. Raises StoreUnusable where no file can be written.
+    A store that another process makes at the same time stays. Raises StoreNotWritable where no file can be written.
     """
     new = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}")
     try:
@@ -102,12 +144,26 @@ def _make_file(path: Path) -> None:
             connection.execute("BEGIN IMMEDIATE")
             _make(connection)
             connection.execute("COMMIT")
-        with suppress(FileExistsError):
-            os.link(new, path)
+        _put_in_place(new, path)
     except (sqlite3.Error, OSError) as error:
-        raise StoreUnusable(f"{path}: cannot be made: {error}") from error
+        raise StoreNotWritable(f"{path}: cannot be made: {error}") from error
     finally:
         new.unlink(missing_ok=True)
+
+
+def _put_in_place(new: Path, path: Path) -> None:
+    """Give a whole store its name in one step, unless the name is taken. Raises OSError."""
+    try:
+        os.link(new, path)
+    except FileExistsError:
+        pass
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        # Without hard links a rename is the one step. It would replace a store that is there; the lock of the store,
+        # which the caller holds, keeps others from making one between these two lines.
+        if not os.path.lexists(path):
+            new.rename(path)
 
 
 def _make(connection: sqlite3.Connection) -> None:
@@ -118,7 +174,7 @@ def _make(connection: sqlite3.Connection) -> None:
         "PRIMARY KEY (run, place))"
     )
     connection.execute("CREATE INDEX run_started ON run (started)")
-    connection.execute(f"PRAGMA user_version = {SCHEMA}")
+    set_version(connection)
 
 
 def _kind(name: str) -> str:
@@ -169,8 +225,9 @@ def get_rows(connection: sqlite3.Connection) -> list[RunRow]:
     ):
         if isinstance(name, str) and _is_number(seconds) and _is_number(budget):
             phases.setdefault(run, []).append(PhaseTime(on_one_line(name), seconds, budget))
-    ordered = connection.execute(f"SELECT {', '.join(_COLUMNS)} FROM run ORDER BY started, run")
-    named = (dict(zip(_COLUMNS, values, strict=True)) for values in ordered)
+    columns = [name for name in _COLUMNS if name in _columns(connection, "run")]
+    ordered = connection.execute(f"SELECT {', '.join(columns)} FROM run ORDER BY started, run")
+    named = (dict(zip(columns, values, strict=True)) for values in ordered)
     return [row for line in named if (row := row_from(line, phases.get(line["run"], ()))) is not None]
 
 

@@ -23,7 +23,8 @@ def command(reports: Path, port: int, host: str | None, open_browser: bool) -> i
     """Serve the pages of all runs in the reports directory, until Ctrl-C.
 
     The line that is printed is the URL. It leads to the index of all runs, to the page of each, made of its files as
-    they are now, and to the live view: ranks, steps, phase, faults and loss of each run in progress.
+    they are now, to the times over nights, and to the live view: ranks, steps, phase, faults and loss of each run in
+    progress.
 
     The server only reads. It listens on 127.0.0.1, and answers nobody who does not have the URL: it holds a token that
     is new each time. From another machine, forward the port through SSH:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -19,28 +19,21 @@ SYMBOLS = {**VERDICT_SYMBOLS, "interrupted": "⊘"}
 """What stands for each verdict, and for a run that was interrupted."""
 
 
-def page_data(
-    rows: Iterable[RunRow],
-    reports: Path,
-    page: Path,
-    scenario: str | None = None,
-    *,
-    last: int | None = None,
-    soak: bool = False,
-) -> dict[str, Any]:
-    """Return the cells with their runs, phases, change points and flips.
+Links = Callable[[str], str | None]
+"""The link to the page of a run by its name; None where there is none."""
 
-    ``page`` is the file to be: the report.html of each run that still exists is linked from there.
-    """
+
+def page_data(
+    rows: Iterable[RunRow], links: Links, scenario: str | None = None, *, last: int | None = None, soak: bool = False
+) -> dict[str, Any]:
+    """Return the cells with their runs, phases, change points and flips."""
     every = series_of(rows, scenario, soak=soak, interrupted=True)
     return {
-        "cells": [
-            _cell(Series(series.name, series.rows[-last:] if last else series.rows), reports, page) for series in every
-        ]
+        "cells": [_cell(Series(series.name, series.rows[-last:] if last else series.rows), links) for series in every]
     }
 
 
-def _cell(series: Series, reports: Path, page: Path) -> dict[str, Any]:
+def _cell(series: Series, links: Links) -> dict[str, Any]:
     trend = trend_of(series)
     places = {row.run: index for index, row in enumerate(series.rows)}
     return {
@@ -48,13 +41,13 @@ def _cell(series: Series, reports: Path, page: Path) -> dict[str, Any]:
         "verdicts": {word: number for word, number in trend.verdicts.items() if number},
         "first": trend.first[:10],
         "last": trend.last[:10],
-        "runs": [_run(row, reports, page) for row in series.rows],
+        "runs": [_run(row, links) for row in series.rows],
         "phases": [_phase(phase, series.rows, places) for phase in trend.phases],
         "flips": list(_flips(series.rows)),
     }
 
 
-def _run(row: RunRow, reports: Path, page: Path) -> dict[str, Any]:
+def _run(row: RunRow, links: Links) -> dict[str, Any]:
     word = "interrupted" if row.interrupted else row.verdict
     return {
         "run": row.run,
@@ -62,19 +55,23 @@ def _run(row: RunRow, reports: Path, page: Path) -> dict[str, Any]:
         "word": word,
         "symbol": SYMBOLS[word],
         "headline": row.headline,
-        "report": _report(row.run, reports, page),
+        "report": links(row.run),
     }
 
 
-def _report(run: str, reports: Path, page: Path) -> str | None:
-    """Return the path of a run's page from the directory of ``page``; None where there is none."""
-    directory = reports / run
-    if run in ("", "..") or Path(run).name != run or directory.is_symlink():
-        return None
-    path = directory / PAGE
-    if not path.is_file() or path.is_symlink():
-        return None
-    return quote(Path(os.path.relpath(path.resolve(), page.parent.resolve())).as_posix())
+def links_to_files(reports: Path, page: Path) -> Links:
+    """Return the links from the file ``page`` to the report.html of each run of ``reports`` that still has one."""
+
+    def link(run: str) -> str | None:
+        directory = reports / run
+        if run in ("", "..") or Path(run).name != run or directory.is_symlink():
+            return None
+        path = directory / PAGE
+        if not path.is_file() or path.is_symlink():
+            return None
+        return quote(Path(os.path.relpath(path.resolve(), page.parent.resolve())).as_posix())
+
+    return link
 
 
 def _phase(phase: PhaseTrend, rows: Sequence[RunRow], places: dict[str, int]) -> dict[str, Any]:

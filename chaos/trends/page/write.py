@@ -1,4 +1,4 @@
-"""trends.html of a reports directory."""
+"""The page of times over nights, as a file or to be served."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chaos.report.files import replace_file
 from chaos.report.html.document import Document
 from chaos.report.index.render import FILE as INDEX
 from chaos.report.index.render import TRENDS
-from chaos.trends.page.data import SYMBOLS, page_data
+from chaos.trends.page.data import SYMBOLS, links_to_files, page_data
 from chaos.trends.row import RunRow
 
 HERE = Path(__file__).parent
@@ -42,18 +42,29 @@ def write_trends(
     soak: bool = False,
 ) -> Path:
     """Write the page of the runs of ``reports`` to the file ``page``. Raises OSError when it cannot be written."""
-    data = page_data(rows, reports, page, scenario, last=last, soak=soak)
-    beside = page.parent / INDEX
-    text = DOCUMENT.render(
+    data = page_data(rows, links_to_files(reports, page), scenario, last=last, soak=soak)
+    beside = ((INDEX, "All runs"),) if (page.parent / INDEX).is_file() else ()
+    text = render_trends(data, scenario or reports.resolve().name, beside)
+    replace_file(page, text.encode(errors="replace"))
+    return page
+
+
+def render_trends(
+    data: dict[str, Any], title: str, links: Iterable[tuple[str, str]] = (), notes: Iterable[str] = ()
+) -> str:
+    """Return the page of ``page_data`` as HTML.
+
+    ``links`` are the paths and names of other pages, ``notes`` say what was left out.
+    """
+    return DOCUMENT.render(
         data,
         cells=data["cells"],
-        title=scenario or reports.resolve().name,
-        index=INDEX if beside.is_file() else None,
+        title=title,
+        links=tuple(links),
+        notes=tuple(notes),
         signs=SYMBOLS,
         opened=_opened(data["cells"]),
     )
-    replace_file(page, text.encode(errors="replace"))
-    return page
 
 
 def _opened(cells: list[dict[str, Any]]) -> list[int]:

@@ -14,7 +14,11 @@ from chaos.base.file_lock import FileLock
 from chaos.report.page.model import PageData
 from chaos.serve import run_pages
 from chaos.serve.response import Response
+from chaos.serve.runs import RunDirectories
 from chaos.serve.site import Site
+from chaos.trends.store import FILE as STORE
+from chaos.trends.store import changing, put_rows
+from tests.kit.many_runs import a_row
 from tests.unit.serve.conftest import HOST, RUN, Get
 
 HOSTILE = "<!doctype html><script>fetch('//elsewhere.example/' + location)</script>"
@@ -31,6 +35,40 @@ def test_the_index_links_each_run_and_the_live_view(get: Get) -> None:
     assert '<a href="live/">No runs in progress: live view</a>' in page
     assert "latest" not in page
     assert "<li>hang</li>" in page, "a kind that no run has shown is listed"
+
+
+def test_times_over_nights_are_made_of_the_store_and_of_the_runs_beside_it(get: Get, reports: Path) -> None:
+    assert '<a href="trends.html">Times over nights</a>' in text(get(""))
+    (reports / "trends.html").write_text(HOSTILE)
+    page = text(get("trends.html"))
+    assert f'"report":"run/{RUN}/"' in page and '<a href="./">All runs</a>' in page
+    assert "elsewhere.example" not in page
+    rows = [a_row(number, headline="</script><script>x") for number in range(6)]
+    with changing(reports / STORE) as connection:
+        put_rows(connection, rows)
+    shutil.rmtree(reports / RUN)
+    (reports / "odd").mkdir()
+    (reports / "odd" / "plan.json").write_text("{}")
+    (reports / "odd" / "result.json").write_text('{"schema_version": "<b>"}')
+    before = {path: path.lstat().st_mtime_ns for path in reports.iterdir()}
+    page = text(get("trends.html"))
+    assert rows[0].run in page and RUN not in page and page.count("<script>x") == 0
+    assert '"report":null' in page and "odd/result.json: is not a result" in page
+    assert {path: path.lstat().st_mtime_ns for path in reports.iterdir()} == before, "nothing is written"
+    (reports / STORE).write_bytes(b"")
+    assert "runs.sqlite: is damaged (it is empty)" in text(get("trends.html"))
+
+
+def test_a_store_of_another_user_or_version_is_told_and_not_read(
+    get: Get, reports: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with changing(reports / STORE) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    assert b"was written by a newer chaos" in get("trends.html").body
+    monkeypatch.setattr(RunDirectories, "owners", lambda _: {os.geteuid() + 1})
+    answer = get("trends.html")
+    assert (answer.status, answer.kind) == (HTTPStatus.NOT_FOUND, "text/plain; charset=utf-8")
+    assert f"belongs to user {os.geteuid()}, and is not read".encode() in answer.body
 
 
 def test_the_index_is_that_of_the_present_state(get: Get, reports: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.trends.page.data import page_data
+from chaos.trends.page.data import links_to_files, page_data
 from chaos.trends.page.write import page_name, write_trends
 from chaos.trends.store import FILE, changing, put_rows
 from tests.kit.many_runs import a_row, nights
@@ -17,7 +17,7 @@ from tests.unit.trends.page.conftest import FAILED, SLOW_FROM, history
 
 
 def test_the_data_has_change_points_flips_and_interrupted_runs(reports: Path) -> None:
-    _, cell, _ = page_data(history(), reports, reports / "trends.html")["cells"]
+    _, cell, _ = page_data(history(), links_to_files(reports, reports / "trends.html"))["cells"]
     (load,) = (phase for phase in cell["phases"] if phase["phase"] == "load")
     (point,) = load["points"]
     assert abs(point["at"] - SLOW_FROM) <= 2 and "mindspore 2.8.0 → 2.9.0" in point["changes"]
@@ -32,11 +32,11 @@ def test_the_data_has_change_points_flips_and_interrupted_runs(reports: Path) ->
 def test_a_run_is_linked_from_where_the_page_lies_and_only_where_its_page_is(reports: Path) -> None:
     newest = history()[-3]
     for page, path in ((reports / "t.html", newest.run), (reports.parent / "t.html", f"reports/{newest.run}")):
-        _, cell, _ = page_data(history(), reports, page)["cells"]
+        _, cell, _ = page_data(history(), links_to_files(reports, page))["cells"]
         assert [run["report"] for run in cell["runs"][-2:]] == [None, f"{path}/report.html"]
     (reports.parent / "report.html").write_text("")
     for name in ("..", "../x", "/etc", ""):
-        (cell,) = page_data([replace(a_row(), run=name)], reports, reports / "t.html")["cells"]
+        (cell,) = page_data([replace(a_row(), run=name)], links_to_files(reports, reports / "t.html"))["cells"]
         assert cell["runs"][0]["report"] is None
 
 
