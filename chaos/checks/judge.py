@@ -15,6 +15,7 @@ from chaos.checks.recovery.phases import measure
 from chaos.checks.registry import PRECONDITIONS, Check, all_checks
 from chaos.checks.scope import NotChecked, not_checked
 from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.checkpoints.elements import with_elements
 from chaos.evidence.finding import Finding, Verdict, worst
 from chaos.evidence.text import readable
 from chaos.history.reader import History, read_history
@@ -71,7 +72,7 @@ def _judge(run_dir: Path, checks: dict[str, Check | EntryPoint] | None) -> Judge
         if not check_findings and all(exclusion.check != name for exclusion in left_out):
             check_findings = [Finding(name, "unknown", "the check makes a statement about the run", "it made none")]
         findings.extend(_presentable(finding, run_dir) for finding in check_findings)
-    findings = _without_blame(findings)
+    findings = with_elements(_without_blame(findings), artifacts)
     verdict = worst([finding.verdict for finding in findings])
     left_out += _unjudged(plan, history, artifacts)
     return Judgement(

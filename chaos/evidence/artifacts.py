@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import timezone
 from fnmatch import fnmatchcase
@@ -101,6 +101,11 @@ class Artifacts:
         if path not in self._states:
             self._states[path] = read_saved_state(path)
         return self._states[path]
+
+    @property
+    def read_states(self) -> Mapping[Path, SavedState]:
+        """The content of the checkpoint files that the checks have read, in that order."""
+        return self._states
 
     def relative(self, path: Path) -> str:
         """Return a path as findings quote it: from the run's directory, the same on every machine."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 Value = bool | int | float | str | None
 """A value of a statement. A float that is not finite is a text: ``nan``, ``inf`` or ``-inf``."""
 
-STATE, LOSS, SAVED = "state", "loss", "saved state"
-"""Quantities: the digest of a parameter in a rank's memory, the loss of a step, the digest of a parameter in a file."""
+STATE, LOSS, SAVED, REPLICA = "state", "loss", "saved state", "replica state"
+"""Quantities: the digest of a parameter in a rank's memory, the loss of a step, the digest of a parameter in a file,
+and the digest of a parameter in the memory of two ranks that share it."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,9 @@ class StatementData:
     run's directory, ``fault`` the id of a fault, ``phase`` a phase of the recovery or the name of a deadline.
     ``parameters`` are all that differ or are missing, in order; ``compared`` is how many were compared. ``expected``
     and ``seen`` are values of ``quantity`` in ``unit``; where several parameters differ, those of the first.
+
+    Where they are digests, and files of the run hold both states, ``element`` is the index of the first element of that
+    parameter that differs, ``[1, 2]``, and ``value_expected`` and ``value_seen`` are its values.
     """
 
     ranks: tuple[int, ...] = ()
@@ -38,12 +42,25 @@ class StatementData:
     expected: Value = None
     seen: Value = None
     unit: str | None = None
+    element: str | None = None
+    value_expected: Value = None
+    value_seen: Value = None
 
     @property
     def has_subject(self) -> bool:
         """Whether it names what the statement is about: ranks, nodes, processes, step, phase, fault or file."""
         place = (self.step, self.phase, self.fault, self.mechanism, self.file)
         return bool(self.ranks or self.nodes or self.pids) or any(part is not None for part in place)
+
+    @property
+    def is_of_digests(self) -> bool:
+        """Whether the values are the digests of a parameter that differs, not of one that is missing."""
+        known = self.expected is not None and self.seen is not None
+        return self.quantity in (STATE, SAVED, REPLICA) and bool(self.parameters) and known
+
+    def with_element(self, index: Sequence[int], expected: object, seen: object) -> StatementData:
+        """Return the facts with the first element that differs."""
+        return replace(self, element=str(list(index)), value_expected=_as_value(expected), value_seen=_as_value(seen))
 
     def to_json(self) -> dict[str, Any]:
         """Return the facts that are known, by name."""

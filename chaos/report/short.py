@@ -9,6 +9,7 @@ from chaos.base.rank_sets import named
 from chaos.evidence.first_errors import FirstError
 from chaos.evidence.text import readable
 from chaos.report.causes import Statement, causes_of, decimal, statements_of
+from chaos.report.element import element_of
 from chaos.report.result import Result
 
 PAGE = "report.html"
@@ -27,16 +28,17 @@ def short_lines(result: Result, directory: Path, *, scenario: str | None = None)
     """
     statements = statements_of(result.checks)
     causes = causes_of(statements) or statements[:1]
-    lines = [headline_text(result)]
+    lines, most = [headline_text(result)], _MOST_CAUSES
     if causes:
         lines += _cause(causes[0], scenario or source_of(result))
-        lines += [f"  also      {cause.check}: {_both(cause)}" for cause in causes[1:_MOST_CAUSES]]
+        most -= causes[0].checks[0].data.element is not None  # a line of its own
+        lines += [f"  also      {cause.check}: {_both(cause)}" for cause in causes[1:most]]
     if (error := _error_of(result.first_errors, causes)) is not None:
         who = "" if error.rank is None else f"rank {error.rank}, "
         lines.append(f"  log       {who}{error.file}:{error.line}: {error.text}")
-    shown = sum(cause.count for cause in causes[:_MOST_CAUSES])
+    shown = sum(cause.count for cause in causes[:most])
     if rest := sum(statement.count for statement in statements) - shown:
-        lines.append(_rest(rest, len(causes) > _MOST_CAUSES, directory))
+        lines.append(_rest(rest, len(causes) > most, directory))
     verdict, place = last_lines(result, directory)
     if statements:
         verdict = f"{name_of(result)}: {result.verdict}: {_short_reason(result, statements)}"
@@ -125,6 +127,8 @@ def _place(directory: Path) -> str:
 
 def _cause(cause: Statement, scenario: str) -> list[str]:
     lines = [f"  expected  {cause.expected}", f"  seen      {cause.seen}"]
+    if (data := cause.checks[0].data).element is not None:
+        lines.append(f"  element   {element_of(data)}")
     if places := places_of(cause.where, scenario):
         more = f" and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
         lines.append(f"  where     {', '.join(places[:_MOST_PLACES])}{more}")

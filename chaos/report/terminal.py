@@ -13,6 +13,7 @@ from rich.text import Text
 
 from chaos.evidence.finding import Verdict, worst
 from chaos.evidence.pods import What
+from chaos.report.element import element_of
 from chaos.report.result import CheckResult, Result
 from chaos.report.short import last_lines, name_of, short_lines, shown_path
 
@@ -126,6 +127,8 @@ def _print_finding(check: CheckResult, console: Console) -> None:
     _line(console, "", f"{'then ' if check.order else ''}{check.name}: ", check.verdict)
     console.print(f"  expected  {escape(check.expected)}", soft_wrap=True, highlight=False)
     console.print(f"  seen      {escape(check.seen)}", soft_wrap=True, highlight=False)
+    if (element := element_of(check.data)) is not None:
+        console.print(f"  element   {escape(element)}", soft_wrap=True, highlight=False)
     for place in check.where:
         console.print(f"  where     {escape(place)}", soft_wrap=True, highlight=False)
 

@@ -17,7 +17,7 @@ from chaos.evidence.facts import RESUME, TRAIN, digests, ranks_text, text_list
 from chaos.evidence.finding import Finding
 from chaos.evidence.logged import logged
 from chaos.evidence.recovery_windows import Ambiguous, Window, reaches_the_end, recovery_windows, replayed_windows
-from chaos.evidence.statement_data import about
+from chaos.evidence.statement_data import REPLICA, about
 from chaos.faults.values.plan_corruption import stays
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -161,7 +161,7 @@ def _judge_state(
                     step=max(step, 0),
                     parameters=names,
                     compared=len({*actual, *expected}),
-                    quantity="replica state",
+                    quantity=REPLICA,
                     expected=expected.get(names[0]),
                     seen=actual.get(names[0]),
                 ),

@@ -6,16 +6,21 @@ from collections.abc import Iterator
 
 from chaos.base.rank_sets import rank_set
 from chaos.evidence.facts import ranks_text, text_list
-from chaos.evidence.statement_data import SAVED, STATE, StatementData
+from chaos.evidence.statement_data import REPLICA, SAVED, STATE, StatementData
 from chaos.evidence.text import readable
 from chaos.plan.model import Plan
+from chaos.report.element import element_of
 from chaos.report.page.model import Environment, PlanFacts
 from chaos.report.page.rerun import rerun_command
 from chaos.report.page.timeline import planned_text
 from chaos.report.result import Result
 
 _MOST_NAMES = 8
-_VALUES = {STATE: "digest of the state", SAVED: "digest of the saved state"}
+_VALUES = {
+    STATE: "digest of the state",
+    SAVED: "digest of the saved state",
+    REPLICA: "digest of the replicas' state",
+}
 """Names of the values of a quantity, where they are not the quantity itself."""
 
 
@@ -37,6 +42,8 @@ def statement_facts(data: StatementData) -> Iterator[tuple[str, str]]:
         if value is not None:
             quantity = data.quantity or "value"
             yield f"{_VALUES.get(quantity, quantity)} {name}", readable(f"{value}{unit}{first}")
+    if (element := element_of(data)) is not None:
+        yield "first element that differs", readable(element)
 
 
 def plan_facts(plan: Plan) -> PlanFacts:
