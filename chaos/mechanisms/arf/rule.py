@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from chaos.base.rank_sets import spans
-from chaos.evidence.facts import TRAIN, error_text, places, ranks_text
+from chaos.evidence.facts import TRAIN, places, ranks_text
 from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.mechanisms.case import Case
 from chaos.mechanisms.failed_attempt import judge_tried
+from chaos.mechanisms.handler_calls import (
+    judge_calls,
+    judge_logged_count,
+    judge_rank_order,
+    judge_repaired_step,
+    judge_returns,
+    judge_silence,
+)
 from chaos.mechanisms.order import UNTOLD, suspicious
 from chaos.mechanisms.registry import Rule
 from chaos.mechanisms.repair_phases import phase_ends
@@ -36,7 +42,8 @@ def judge(case: Case) -> None:
         return
     calls = {name: case.calls(name) for name in HANDLERS}
     if not any(calls.values()):
-        _judge_silence(case)
+        signs = [event for event in case.logged() if _is_arf(event.kind, event.fields)]
+        judge_silence(case, _expected(case), signs, "it", "shows no attempt")
         return
     _judge_survivors(case, calls)
     _judge_copies(case, calls["repair"])
@@ -130,44 +137,13 @@ def _is_arf(kind: str, fields: object) -> bool:
     return kind == "ttp.repair_begin" and isinstance(fields, dict) and fields.get("repair") == "arf"
 
 
-def _judge_silence(case: Case) -> None:
-    expected = _expected(case)
-    logged = [event for event in case.logged() if _is_arf(event.kind, event.fields)]
-    if logged:
-        report = case.collector.fail if case.records_calls("stop") else case.collector.unknown
-        where = (event.source for event in logged[:3])
-        report(
-            expected,
-            "the SDK's log shows it, but no call of a handler was recorded",
-            *where,
-            data=about(case.window.hit),
-        )
-    elif case.logged():
-        case.collector.fail(
-            expected,
-            "it did not act: no handler was called, and the SDK's log shows no attempt",
-            case.line,
-            data=about(case.window.hit),
-        )
-    else:
-        case.collector.unknown(expected, "there is neither a handler's call nor a log of the SDK", case.line)
-    case.collector.close()
-
-
 def _judge_survivors(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
-    expected, collector, number = _expected(case), case.collector, case.window.number
-    for name in HANDLERS:
-        for rank in range(case.plan.layout.ranks):
-            events = calls[name].get(rank, [])
-            if len(events) > 1:
-                observation = f"{name} was called {len(events)} times on rank {rank} in recovery {number}"
-                collector.fail(expected, observation, case.line, *places(events), data=about(rank))
-            if name not in _ON_SURVIVORS or rank in case.window.restarted:
-                continue
-            if not events:
-                collector.fail(
-                    expected, f"{name} was not called on rank {rank} in recovery {number}", case.line, data=about(rank)
-                )
+    """Judge that every survivor stops, cleans and rebuilds its groups, and that no handler is called twice."""
+
+    def required(name: str, rank: int) -> bool:
+        return name in _ON_SURVIVORS and rank not in case.window.restarted
+
+    judge_calls(case, _expected(case), calls, required)
 
 
 def _tried_online(case: Case) -> bool:
@@ -199,17 +175,7 @@ def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
                 f"{len(getting)} of replica group {list(group)} were lost"
             )
             collector.fail(expected, observation, line, *where, data=about(giving))
-    for event in _flat(copies):
-        step = event.data.get("step")
-        if step not in (None, case.window.step):
-            observation = f"rank {event.rank} was repaired at step {step}"
-            collector.fail(
-                f"recovery {number} is at step {case.window.step}",
-                observation,
-                line,
-                event.source,
-                data=about(event.rank, step=step, quantity="step", expected=case.window.step, seen=step),
-            )
+    judge_repaired_step(case, copies)
 
 
 def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
@@ -217,10 +183,7 @@ def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
     expected = "every surviving rank is stopped, cleaned and in a new group before any state is copied"
     for rank in range(case.plan.layout.ranks):
         lasts = [events[-1] for name in HANDLERS if (events := calls[name].get(rank, []))]
-        for before, after in pairwise(lasts):
-            if after.mono < before.mono:
-                observation = f"{after.data['name']} was called on rank {rank} before {before.data['name']}"
-                case.collector.fail(expected, observation, after.source, before.source, data=about(rank))
+        judge_rank_order(case, expected, rank, lasts)
     copies = _flat(calls["repair"])
     rebuilt = case.window.of(case.history.select("handler.exit", attempt=TRAIN, name="rebuild_group"))
     pair = suspicious(copies, rebuilt)
@@ -239,30 +202,13 @@ def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
 
 
 def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
-    expected, collector = _expected(case), case.collector
-    for name in HANDLERS:
-        left = case.calls(name, "handler.exit")
-        for rank, entered in calls[name].items():
-            if len(left.get(rank, [])) < len(entered):
-                observation = f"handler {name} of rank {rank} was called and never returned"
-                collector.unknown(expected, observation, *places(entered[-1:]), data=about(rank))
-        for event in _flat(left):
-            if name == "clean" and _tried_online(case) and event.rank in case.window.restarted:
-                continue  # that is why it is replaced
-            if event.data.get("ok") is False:
-                collector.fail(
-                    expected,
-                    f"handler {name} failed on rank {event.rank}: {error_text(event)}",
-                    event.source,
-                    data=about(event.rank),
-                )
-            elif event.data.get("ok") is not True:
-                collector.unknown(
-                    expected,
-                    f"how handler {name} ended on rank {event.rank} is not recorded",
-                    event.source,
-                    data=about(event.rank),
-                )
+    """Judge that every handler returns well, except a clean that failed before: its rank is replaced for it."""
+    tried_online = _tried_online(case)
+
+    def excused(name: str, end: Event) -> bool:
+        return name == "clean" and tried_online and end.rank in case.window.restarted
+
+    judge_returns(case, _expected(case), calls, excused)
 
 
 def _judge_reads(case: Case) -> None:
@@ -294,26 +240,11 @@ def _judge_log(case: Case) -> None:
     logged = case.logged()
     if not logged:
         return
-    sources = [event.source for event in logged if _is_arf(event.kind, event.fields)]
+    signs = [event for event in logged if _is_arf(event.kind, event.fields)]
     planned = [recovery for recovery in case.plan.response.recoveries if recovery.mechanism == "ARF"]
     least = len([recovery for recovery in planned if recovery.succeeds])
     expected = f"the SDK replaces lost ranks {least} times"
-    if len(sources) > len(planned):
-        case.collector.fail(
-            expected,
-            f"{len(sources)} times by its log",
-            case.line,
-            *sources[:5],
-            data=about(case.window.hit, expected=least, seen=len(sources)),
-        )
-    elif len(sources) < least:
-        case.collector.unknown(
-            expected,
-            f"{len(sources)} times by its log",
-            case.line,
-            *sources,
-            data=about(case.window.hit, expected=least, seen=len(sources)),
-        )
+    judge_logged_count(case, expected, signs, "times by its log", least=least, most=len(planned))
 
 
 def _flat(calls: dict[int, list[Event]]) -> list[Event]:

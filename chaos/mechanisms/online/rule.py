@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
-from chaos.evidence.facts import TRAIN, error_text, places, ranks_text
+from chaos.evidence.facts import TRAIN, places, ranks_text
 from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.mechanisms.case import Case
 from chaos.mechanisms.failed_attempt import judge_tried
+from chaos.mechanisms.handler_calls import (
+    judge_calls,
+    judge_logged_count,
+    judge_rank_order,
+    judge_repaired_step,
+    judge_returns,
+    judge_silence,
+)
 from chaos.mechanisms.order import UNTOLD, suspicious
 from chaos.mechanisms.registry import Rule
 from chaos.mechanisms.repair_phases import phase_ends
@@ -35,12 +41,13 @@ def judge(case: Case) -> None:
         return
     calls = {name: case.calls(name) for name in (*_STEPS, "rollback")}
     if not any(calls.values()):
-        _judge_silence(case)
+        signs = [event for event in case.logged() if _is_repair(event)]
+        judge_silence(case, _expected(case), signs, "a repair", "has no repair")
         return
-    _judge_calls(case, calls)
+    judge_calls(case, _expected(case), calls, lambda name, rank: name in ("stop", "clean"))
     _judge_copies(case, calls["repair"])
     _judge_order(case, calls)
-    _judge_returns(case, calls)
+    judge_returns(case, _expected(case), calls)
     _judge_log(case)
     _judge_level(case)
     case.collector.settle(_expected(case), f"it did, at step {case.window.step}", case.line)
@@ -58,40 +65,6 @@ def _expected(case: Case) -> str:
 
 def _is_repair(event: LogEvent) -> bool:
     return event.kind == "ttp.state" and event.fields.get("state") == "REPAIR"
-
-
-def _judge_silence(case: Case) -> None:
-    expected = _expected(case)
-    logged = [event for event in case.logged() if _is_repair(event)]
-    if logged:
-        report = case.collector.fail if case.records_calls("stop") else case.collector.unknown
-        where = (event.source for event in logged[:3])
-        report(
-            expected,
-            "the SDK's log shows a repair, but no call of a handler was recorded",
-            *where,
-            data=about(case.window.hit),
-        )
-    elif case.logged():
-        observation = "it did not act: no handler was called, and the SDK's log has no repair"
-        case.collector.fail(expected, observation, case.line, data=about(case.window.hit))
-    else:
-        case.collector.unknown(expected, "there is neither a handler's call nor a log of the SDK", case.line)
-    case.collector.close()
-
-
-def _judge_calls(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
-    expected, collector, number = _expected(case), case.collector, case.window.number
-    for name in (*_STEPS, "rollback"):
-        for rank in range(case.plan.layout.ranks):
-            events = calls[name].get(rank, [])
-            if len(events) > 1:
-                observation = f"{name} was called {len(events)} times on rank {rank} in recovery {number}"
-                collector.fail(expected, observation, case.line, *places(events), data=about(rank))
-            if not events and name in ("stop", "clean"):
-                collector.fail(
-                    expected, f"{name} was not called on rank {rank} in recovery {number}", case.line, data=about(rank)
-                )
 
 
 def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
@@ -113,17 +86,7 @@ def _judge_copies(case: Case, copies: dict[int, list[Event]]) -> None:
         elif len(healthy) > len(broken):
             group_text = f"{len(broken)} of replica group {list(group)} had lost their memory"
             collector.fail(expected, f"{text}: {group_text}", line, *places(where), data=about(healthy))
-    for event in (fact for events in copies.values() for fact in events):
-        step = event.data.get("step")
-        if step not in (None, case.window.step):
-            observation = f"rank {event.rank} was repaired at step {step}"
-            collector.fail(
-                f"recovery {number} is at step {case.window.step}",
-                observation,
-                line,
-                event.source,
-                data=about(event.rank, step=step, quantity="step", expected=case.window.step, seen=step),
-            )
+    judge_repaired_step(case, copies)
 
 
 def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
@@ -131,10 +94,7 @@ def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
     expected = "every rank is stopped, then cleaned, before parameters are copied"
     for rank in range(case.plan.layout.ranks):
         firsts = [events[0] for name in _STEPS if (events := calls[name].get(rank, []))]
-        for before, after in pairwise(firsts):
-            if after.mono < before.mono:
-                observation = f"{after.data['name']} was called on rank {rank} before {before.data['name']}"
-                case.collector.fail(expected, observation, after.source, before.source, data=about(rank))
+        judge_rank_order(case, expected, rank, firsts)
     copies = [event for events in calls["repair"].values() for event in events]
     cleaned = case.window.of(case.history.select("handler.exit", attempt=TRAIN, name="clean"))
     pair = suspicious(copies, cleaned)
@@ -146,31 +106,6 @@ def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
         else:
             observation = f"whether rank {last.rank} was clean when repair was called on rank {first.rank}{UNTOLD}"
             case.collector.unknown(expected, observation, first.source, last.source, data=about(last.rank))
-
-
-def _judge_returns(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
-    expected, collector = _expected(case), case.collector
-    for name in (*_STEPS, "rollback"):
-        left = case.calls(name, "handler.exit")
-        for rank, entered in calls[name].items():
-            if len(left.get(rank, [])) < len(entered):
-                observation = f"handler {name} of rank {rank} was called and never returned"
-                collector.unknown(expected, observation, *places(entered[-1:]), data=about(rank))
-        for event in (fact for events in left.values() for fact in events):
-            if event.data.get("ok") is False:
-                collector.fail(
-                    expected,
-                    f"handler {name} failed on rank {event.rank}: {error_text(event)}",
-                    event.source,
-                    data=about(event.rank),
-                )
-            elif event.data.get("ok") is not True:
-                collector.unknown(
-                    expected,
-                    f"how handler {name} ended on rank {event.rank} is not recorded",
-                    event.source,
-                    data=about(event.rank),
-                )
 
 
 def _judge_level(case: Case) -> None:
@@ -208,31 +143,13 @@ def _judge_log(case: Case) -> None:
     logged = case.logged()
     if not logged:
         return
-    sources = [event.source for event in logged if _is_repair(event)]
-    repairing = [recovery for recovery in case.plan.response.goes_on if recovery.mechanism in REPAIRING]
-    tried = [
-        recovery
-        for recovery in case.plan.response.recoveries
-        if not recovery.succeeds and recovery.mechanism in REPAIRING
-    ]
-    planned_count = len(repairing)
-    expected = f"the SDK repairs {planned_count} times"
-    if len(sources) > planned_count + len(tried):
-        case.collector.fail(
-            expected,
-            f"{len(sources)} repairs in its log",
-            case.line,
-            *sources[:5],
-            data=about(case.window.hit, expected=planned_count, seen=len(sources)),
-        )
-    elif len(sources) < planned_count:
-        case.collector.unknown(
-            expected,
-            f"{len(sources)} repairs in its log",
-            case.line,
-            *sources,
-            data=about(case.window.hit, expected=planned_count, seen=len(sources)),
-        )
+    signs = [event for event in logged if _is_repair(event)]
+    repairs = [recovery for recovery in case.plan.response.recoveries if recovery.mechanism in REPAIRING]
+    tried = [recovery for recovery in repairs if not recovery.succeeds]
+    going_on = [recovery for recovery in case.plan.response.goes_on if recovery.mechanism in REPAIRING]
+    least = len(going_on)
+    expected = f"the SDK repairs {least} times"
+    judge_logged_count(case, expected, signs, "repairs in its log", least=least, most=least + len(tried))
 
 
 def _named(history: History) -> str:
