@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 
 from chaos.evidence.baseline import Baseline, at_baseline
 from chaos.evidence.collect import Collector
@@ -29,53 +30,74 @@ def kept(history: History, saved: int | None) -> Iterator[tuple[int, int, Event]
 
 
 def judge_batches(plan: Plan, history: History, baseline: Baseline, saved: int | None, collector: Collector) -> None:
-    """Judge the batch of every step that counts."""
-    if not baseline.is_requested:
+    """Judge the batch of every step that counts, in a job that is resumed or goes through in one launch."""
+    counted = RESUME if plan.resume.resumes else TRAIN
+    after = " after the resume" if plan.resume.resumes else ""
+    compared = compare_batches(plan, history, baseline, saved, lambda event: event.attempt == counted, collector)
+    if compared is None:
         return
+    recorded = digests(history, counted)
+    missing = {rank: _asked(plan, baseline, rank, saved) - recorded.get(rank, {}).keys() for rank in compared}
+    judge_lacking(compared, missing, after, collector)
+    before = ", and those before the fault," if plan.resume.resumes else ""
+    collector.settle(EXPECTED, f"{sum(compared.values())} batches{after}{before} are equal")
+
+
+def compare_batches(
+    plan: Plan,
+    history: History,
+    baseline: Baseline,
+    saved: int | None,
+    counts: Callable[[Event], bool],
+    collector: Collector,
+) -> dict[int, int] | None:
+    """Compare the batches of the steps that count with the fault-free run, and report the first wrong one of each rank.
+
+    Return the number of compared trainings of each rank for which ``counts`` is true; None without a fault-free run.
+    """
+    if not baseline.is_requested:
+        return None
     if baseline.objection is not None:
         reason, where = baseline.objection
         collector.unknown(EXPECTED, f"cannot be compared: {reason}", *where)
         collector.close()
-        return
-    counted = RESUME if plan.resume.resumes else TRAIN
-    after = " after the resume" if plan.resume.resumes else ""
+        return None
     compared: dict[int, int] = dict.fromkeys(range(plan.layout.ranks), 0)
     wrong: set[int] = set()
     planned = other_batches(plan)
     for rank, step, ours in kept(history, saved):
         other = baseline.digests.get(rank, {}).get(step)
         if other is None or other.data.get("batch") is None:
-            doubt_baseline(baseline, rank, other, EXPECTED, collector)
+            _doubt_baseline(baseline, rank, other, collector)
             continue
         if ours.data.get("batch") is None:
-            collector.unknown(
-                EXPECTED,
-                f"the batch of rank {rank} at step {step} was not recorded",
-                ours.source,
-                data=about(rank, step=step),
-            )
+            observation = f"the batch of rank {rank} at step {step} was not recorded"
+            collector.unknown(EXPECTED, observation, ours.source, data=about(rank, step=step))
             continue
-        compared[rank] = compared.get(rank, 0) + (ours.attempt == counted)
+        compared[rank] = compared.get(rank, 0) + counts(ours)
         if ours.data["batch"] != other.data["batch"] and rank not in wrong and (rank, step) not in planned:
             wrong.add(rank)
             collector.fail(
                 EXPECTED,
-                shift(baseline, rank, step, ours),
+                _shift(baseline, rank, step, ours),
                 ours.source,
                 at_baseline(other),
                 data=about(rank, step=step, quantity="batch", expected=other.data["batch"], seen=ours.data["batch"]),
             )
+    return compared
+
+
+def judge_lacking(
+    compared: Mapping[int, int], missing: Mapping[int, AbstractSet[int]], after: str, collector: Collector
+) -> None:
+    """Judge that every rank has batches ``after`` the fault that can be compared, and that none is ``missing``."""
     for rank, count in compared.items():
         if not count:
             collector.unknown(EXPECTED, f"no batch of rank {rank}{after} can be compared", data=about(rank))
-        elif missing := sorted(_asked(plan, baseline, rank, saved) - digests(history, counted).get(rank, {}).keys()):
-            collector.unknown(
-                EXPECTED,
-                f"no batch of rank {rank} at step {missing[0]} was recorded",
-                data=about(rank, step=missing[0]),
-            )
-    before = ", and those before the fault," if plan.resume.resumes else ""
-    collector.settle(EXPECTED, f"{sum(compared.values())} batches{after}{before} are equal")
+        elif missing[rank]:
+            step = min(missing[rank])
+            observation = f"no batch of rank {rank} at step {step} was recorded"
+            collector.unknown(EXPECTED, observation, data=about(rank, step=step))
 
 
 def _asked(plan: Plan, baseline: Baseline, rank: int, saved: int | None) -> set[int]:
@@ -84,14 +106,14 @@ def _asked(plan: Plan, baseline: Baseline, rank: int, saved: int | None) -> set[
     return {step for step, event in baseline.digests.get(rank, {}).items() if step > first and event.data.get("batch")}
 
 
-def doubt_baseline(baseline: Baseline, rank: int, other: Event | None, expected: str, collector: Collector) -> None:
+def _doubt_baseline(baseline: Baseline, rank: int, other: Event | None, collector: Collector) -> None:
     """Say that the baseline lacks the batch of a step, although it has recorded other batches of the rank."""
     if other is not None and any(event.data.get("batch") for event in baseline.digests.get(rank, {}).values()):
         observation = f"the baseline has recorded no batch of rank {rank} at step {other.data.get('step')}"
-        collector.unknown(expected, observation, at_baseline(other), data=about(rank, step=other.data.get("step")))
+        collector.unknown(EXPECTED, observation, at_baseline(other), data=about(rank, step=other.data.get("step")))
 
 
-def shift(baseline: Baseline, rank: int, step: int, ours: Event) -> str:
+def _shift(baseline: Baseline, rank: int, step: int, ours: Event) -> str:
     """Return the first wrong batch of a rank, and its place in the fault-free run."""
     observation = f"rank {rank} trained another batch at step {step}"
     nearest = sorted(baseline.digests.get(rank, {}).items(), key=lambda item: abs(item[0] - step))

@@ -9,15 +9,14 @@ from itertools import pairwise
 
 from chaos.checks.loss import by_log
 from chaos.checks.resume.batches import EXPECTED as BATCHES
-from chaos.checks.resume.batches import doubt_baseline, kept, shift
+from chaos.checks.resume.batches import compare_batches, judge_lacking
 from chaos.checks.resume.replayed import judge_states
-from chaos.evidence.baseline import Baseline, at_baseline
+from chaos.evidence.baseline import Baseline
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, by_rank, digests, places, step_of
 from chaos.evidence.logged import Logged
 from chaos.evidence.recovery_windows import Ambiguous, Window, recovery_windows, replayed_windows, trains_to_the_end
 from chaos.evidence.statement_data import about
-from chaos.faults.values.proof import other_batches
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -291,49 +290,19 @@ def _judge_batches(
     plan: Plan, history: History, baseline: Baseline, planned: list[Window], collector: Collector
 ) -> None:
     """Judge that every kept training of a step had the batch of the fault-free run."""
-    if not baseline.is_requested:
+
+    def counts(event: Event) -> bool:
+        return not planned or event.mono >= planned[0].begin
+
+    compared = compare_batches(plan, history, baseline, None, counts, collector)
+    if compared is None:
         return
-    if baseline.objection is not None:
-        reason, where = baseline.objection
-        collector.unknown(BATCHES, f"cannot be compared: {reason}", *where)
-        collector.close()
-        return
-    compared = dict.fromkeys(range(plan.layout.ranks), 0)
-    wrong: set[int] = set()
-    changed_batches = other_batches(plan)
-    for rank, step, ours in kept(history, None):
-        other = baseline.digests.get(rank, {}).get(step)
-        if other is None or other.data.get("batch") is None:
-            doubt_baseline(baseline, rank, other, BATCHES, collector)
-            continue
-        if ours.data.get("batch") is None:
-            collector.unknown(
-                BATCHES,
-                f"the batch of rank {rank} at step {step} was not recorded",
-                ours.source,
-                data=about(rank, step=step),
-            )
-            continue
-        compared[rank] = compared.get(rank, 0) + (not planned or ours.mono >= planned[0].begin)
-        if ours.data["batch"] != other.data["batch"] and rank not in wrong and (rank, step) not in changed_batches:
-            wrong.add(rank)
-            collector.fail(
-                BATCHES,
-                shift(baseline, rank, step, ours),
-                ours.source,
-                at_baseline(other),
-                data=about(rank, step=step, quantity="batch", expected=other.data["batch"], seen=ours.data["batch"]),
-            )
     recorded = digests(history, TRAIN)
-    for rank, count in compared.items():
-        if not count:
-            collector.unknown(BATCHES, f"no batch of rank {rank} after the recovery can be compared", data=about(rank))
-        elif missing := sorted(
-            _reached(plan, history, baseline, rank) - recorded.get(rank, {}).keys() - _unended(planned, rank)
-        ):
-            collector.unknown(
-                BATCHES, f"no batch of rank {rank} at step {missing[0]} was recorded", data=about(rank, step=missing[0])
-            )
+    missing = {
+        rank: _reached(plan, history, baseline, rank) - recorded.get(rank, {}).keys() - _unended(planned, rank)
+        for rank in compared
+    }
+    judge_lacking(compared, missing, " after the recovery", collector)
     collector.settle(BATCHES, f"{sum(compared.values())} batches after the recovery, and those before it, are equal")
 
 
