@@ -11,7 +11,7 @@ from typing import Any
 
 from chaos.faults.condition import LASTS, Condition
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.nodes.on_node import NEEDS_NODES, make_once, node_of, restore_steps
+from chaos.faults.nodes.on_node import NEEDS_NODES, make_once, node_ended, node_of, restore_steps
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 
@@ -66,7 +66,7 @@ class DnsGone(Condition):
 
     def gone(self, job: Job, victim: Victim) -> bool:
         """Return whether the node has ended."""
-        return bool(node_of(job, victim).shown()["status"] == "exited")
+        return node_ended(job, victim)
 
     def ended(self, job: Job, victim: Victim) -> bool:
         """Return whether nothing keeps the node from its resolvers."""

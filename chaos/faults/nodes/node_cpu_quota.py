@@ -7,7 +7,7 @@ from typing import Any
 
 from chaos.faults.condition import LASTS, Condition
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.nodes.on_node import NEEDS_NODES, SURFACE, make_once, node_of, restore_steps
+from chaos.faults.nodes.on_node import NEEDS_NODES, SURFACE, make_once, node_ended, node_of, restore_steps
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.plan.rules.parameters import Parameter
@@ -59,7 +59,7 @@ class NodeCpuQuota(Condition):
 
     def gone(self, job: Job, victim: Victim) -> bool:
         """Return whether the node has ended."""
-        return bool(node_of(job, victim).shown()["status"] == "exited")
+        return node_ended(job, victim)
 
     def ended(self, job: Job, victim: Victim) -> bool:
         """Return whether the platform says that the node has no quota any more."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from chaos.faults.behaviours import StillShown
 from chaos.faults.kind import FaultMissed, Victim
-from chaos.faults.nodes.on_node import NEEDS_NODES, SURFACE, make_once, node_of, restore_steps
+from chaos.faults.nodes.on_node import NEEDS_NODES, SURFACE, make_once, node_ended, node_of, restore_steps
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.plan.job_effect import SUSPENSION
@@ -45,7 +45,7 @@ class NodeDisconnect(StillShown):
 
     def gone(self, job: Job, victim: Victim) -> bool:
         """Return whether the node has ended."""
-        return bool(node_of(job, victim).shown()["status"] == "exited")
+        return node_ended(job, victim)
 
 
 def _off(shown: dict[str, Any]) -> bool:

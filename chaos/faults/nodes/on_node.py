@@ -101,6 +101,11 @@ def node_of(job: Job, victim: Victim) -> ActsOnNode:
     return job.node(victim.identity.node)
 
 
+def node_ended(job: Job, victim: Victim) -> bool:
+    """Return whether the node that a rank is on has ended, by the platform."""
+    return bool(node_of(job, victim).shown()["status"] == "exited")
+
+
 def restore_steps(fault: str, victims: list[Victim], what: str, note: str) -> list[UndoStep]:
     """Return one undo step for each node that the fault hits."""
     numbers = sorted({victim.identity.node for victim in victims if victim.identity.node is not None})
