@@ -58,6 +58,19 @@ class Defect:
             raise ValueError(f"defect {self.name}: layer files has mutate, every other has inside")
 
 
+def file_defect(
+    name: str,
+    what: str,
+    mutate: Mutate,
+    *reason: str,
+    base: str,
+    check: str,
+    verdict: ExpectedVerdict = "fail",
+) -> Defect:
+    """Return a defect in the files of a finished run."""
+    return Defect(name, what, FILES, base, check, reason, verdict, mutate)
+
+
 @dataclass(frozen=True)
 class Row:
     """The outcome of a defect. ``seen`` is the finding that caught it, or the statement in its place.

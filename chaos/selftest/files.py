@@ -10,6 +10,9 @@ from pathlib import Path
 from chaos.base.walking import MAX_LEVELS
 from chaos.selftest.defect import Mutate, NothingToMutate
 
+SDK_LOG = "logs/train/ttp/ttp_log.log.*"
+"""The logs of the SDK in the first launch."""
+
 
 def moved(source: str, target: str) -> Mutate:
     """Return a mutation that renames a file or directory of the run."""

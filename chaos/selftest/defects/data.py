@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
-from chaos.selftest.defect import Defect, Mutate
+from chaos.selftest.defect import Mutate, file_defect
 from chaos.selftest.records import Records, recorded
 
 RESUMED = 7
 LAST = 10
 
 
-def _defect(name: str, what: str, mutate: Mutate, *reason: str, base: str = "ttp") -> Defect:
-    return Defect(name, what, "files", base, "resume", reason, mutate=mutate)
+_defect = partial(file_defect, base="ttp", check="resume")
 
 
 def _batches(rank: int, first: int, shift: int, attempt: str = "resume") -> Mutate:

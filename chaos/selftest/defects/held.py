@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from chaos.selftest.defect import Defect, Mutate
+from chaos.selftest.defect import file_defect
 from chaos.selftest.records import Records, recorded
 
 BASE = "held"
 
 
-def _defect(name: str, what: str, mutate: Mutate, *reason: str) -> Defect:
-    return Defect(name, what, "files", BASE, "injection", reason, "unknown", mutate)
+_defect = partial(file_defect, base=BASE, check="injection", verdict="unknown")
 
 
 def _at_end(records: Records, fault: str) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from chaos.selftest.defect import Defect, ExpectedVerdict, Mutate
+from functools import partial
+
+from chaos.selftest.defect import Mutate, file_defect
 from chaos.selftest.files import removed, rewritten
 from chaos.selftest.records import Record, Records, chain, recorded
 
@@ -16,10 +18,7 @@ _FETCHED = "the files of every host were copied here"
 _CLOCKS = "all monotonic times come from one clock, or from clocks with a measured offset"
 
 
-def _defect(
-    name: str, what: str, mutate: Mutate, *reason: str, check: str = "injection", verdict: ExpectedVerdict = "unknown"
-) -> Defect:
-    return Defect(name, what, "files", BASE, check, reason, verdict, mutate)
+_defect = partial(file_defect, base=BASE, check="injection", verdict="unknown")
 
 
 def _booted(key: str, value: str) -> Mutate:

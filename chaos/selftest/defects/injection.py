@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from chaos.selftest.defect import Defect, ExpectedVerdict, Mutate
+from chaos.selftest.defect import Mutate, file_defect
 from chaos.selftest.records import Record, Records, recorded
 
 VICTIM = 2
 STEP = 6
 
 
-def _defect(
-    name: str, what: str, mutate: Mutate, *reason: str, base: str = "ttp", verdict: ExpectedVerdict = "unknown"
-) -> Defect:
-    return Defect(name, what, "files", base, "injection", reason, verdict, mutate)
+_defect = partial(file_defect, base="ttp", check="injection", verdict="unknown")
 
 
 def _evidence(records: Records) -> Record:

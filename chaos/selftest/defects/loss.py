@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import struct
+from functools import partial
 from pathlib import Path
 
-from chaos.selftest.defect import Defect, Mutate
+from chaos.selftest.defect import Defect, Mutate, file_defect
 from chaos.selftest.records import Records, chain, recorded
 
 LAST = 10
 
 
-def _defect(name: str, what: str, mutate: Mutate, *reason: str, base: str = "ttp", check: str = "loss") -> Defect:
-    return Defect(name, what, "files", base, check, reason, mutate=mutate)
+_defect = partial(file_defect, base="ttp", check="loss")
 
 
 def _float32(number: float) -> float:

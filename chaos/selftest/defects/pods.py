@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from chaos.selftest.defect import Defect, ExpectedVerdict, Mutate
+from functools import partial
+
+from chaos.selftest.defect import Mutate, file_defect
 from chaos.selftest.files import removed
 from chaos.selftest.records import Record, Records, chain, recorded
 
@@ -14,10 +16,7 @@ _KEEPS = "recovery 1 by UCE keeps the pods of nodes 0, 1"
 _ANOTHER = "00000000-0000-4000-8000-000000000000"
 
 
-def _defect(
-    name: str, what: str, mutate: Mutate, *reason: str, check: str = "mechanism", verdict: ExpectedVerdict = "fail"
-) -> Defect:
-    return Defect(name, what, "files", BASE, check, reason, verdict, mutate)
+_defect = partial(file_defect, base=BASE, check="mechanism")
 
 
 def _in_repair(**what: object) -> Mutate:

@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
-from chaos.selftest.defect import Defect, ExpectedVerdict, Mutate
+from chaos.selftest.defect import Mutate, file_defect
 from chaos.selftest.records import Record, Records, recorded
 
-
-def _defect(
-    name: str,
-    what: str,
-    mutate: Mutate,
-    *reason: str,
-    base: str = "ttp",
-    check: str = "hygiene",
-    verdict: ExpectedVerdict = "fail",
-) -> Defect:
-    return Defect(name, what, "files", base, check, reason, verdict, mutate)
+_defect = partial(file_defect, base="ttp", check="hygiene")
 
 
 def _ends(attempt: str, rank: int, **status: object) -> Mutate:

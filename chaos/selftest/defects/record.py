@@ -6,9 +6,10 @@ import json
 import re
 import shutil
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 
-from chaos.selftest.defect import Defect, ExpectedVerdict, Mutate, NothingToMutate
+from chaos.selftest.defect import Mutate, NothingToMutate, file_defect
 from chaos.selftest.files import removed, rewritten
 from chaos.selftest.records import Records, recorded
 
@@ -16,16 +17,7 @@ WHOLE = "every line of the history is complete and in order"
 _TIME = re.compile(rb"^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}")
 
 
-def _defect(
-    name: str,
-    what: str,
-    mutate: Mutate,
-    *reason: str,
-    base: str = "ttp",
-    check: str = "history",
-    verdict: ExpectedVerdict = "unknown",
-) -> Defect:
-    return Defect(name, what, "files", base, check, reason, verdict, mutate)
+_defect = partial(file_defect, base="ttp", check="history", verdict="unknown")
 
 
 def _lost(event: str, **match: object) -> Mutate:

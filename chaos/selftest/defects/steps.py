@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 from chaos.selftest.ckpt_file import stored
-from chaos.selftest.defect import Defect, Mutate
+from chaos.selftest.defect import Defect, Mutate, file_defect
 from chaos.selftest.files import copied, rewritten
 from chaos.selftest.records import Record, Records, chain, recorded
 
@@ -14,8 +15,7 @@ SAVED = 6
 ELSEWHERE = "/elsewhere/ttp-of-yesterday"
 
 
-def _defect(name: str, what: str, mutate: Mutate, *reason: str, base: str = "ttp", check: str = "resume") -> Defect:
-    return Defect(name, what, "files", base, check, reason, mutate=mutate)
+_defect = partial(file_defect, base="ttp", check="resume")
 
 
 def _state_of(rank: int, step: int) -> Mutate:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from chaos.selftest.ckpt_file import CkptFile, stored
-from chaos.selftest.defect import Defect, Mutate
+from chaos.selftest.defect import Defect, Mutate, file_defect
 from chaos.selftest.files import copied, moved, removed, rewritten
 
 SAVED = 6
@@ -15,8 +16,7 @@ RANK_0 = f"ttp_saved_checkpoints-step_{SAVED}/rank_0/*.ckpt"
 RANK_1 = f"ttp_saved_checkpoints-step_{SAVED}/rank_1/*.ckpt"
 
 
-def _defect(name: str, what: str, mutate: Mutate, *reason: str) -> Defect:
-    return Defect(name, what, "files", "ttp", "checkpoint", reason, mutate=mutate)
+_defect = partial(file_defect, base="ttp", check="checkpoint")
 
 
 def _step(number: int) -> Mutate:

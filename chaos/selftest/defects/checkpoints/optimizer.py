@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from chaos.selftest.ckpt_file import CkptFile, stored
-from chaos.selftest.defect import Defect, Mutate
+from chaos.selftest.defect import file_defect
 
 EVERY = "ttp_saved_checkpoints-step_6/rank_*/*.ckpt"
 RANK_0 = "ttp_saved_checkpoints-step_6/rank_0/*.ckpt"
 RANK_1 = "ttp_saved_checkpoints-step_6/rank_1/*.ckpt"
 
 
-def _defect(name: str, what: str, mutate: Mutate, *reason: str) -> Defect:
-    return Defect(name, what, "files", "ttp", "checkpoint", reason, mutate=mutate)
+_defect = partial(file_defect, base="ttp", check="checkpoint")
 
 
 def _without_moments(file: CkptFile) -> None:

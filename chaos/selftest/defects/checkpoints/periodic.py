@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from chaos.selftest.ckpt_file import CkptFile, stored
-from chaos.selftest.defect import Defect, Mutate
+from chaos.selftest.defect import file_defect
 from chaos.selftest.files import removed, rewritten
 from chaos.selftest.records import Records, recorded
 
-
-def _defect(name: str, what: str, mutate: Mutate, *reason: str, base: str = "tre", check: str = "checkpoint") -> Defect:
-    return Defect(name, what, "files", base, check, reason, mutate=mutate)
+_defect = partial(file_defect, base="tre", check="checkpoint")
 
 
 def _without_moments(file: CkptFile) -> None:

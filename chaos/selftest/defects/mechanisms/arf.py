@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from chaos.selftest.calls import called_again, never_called, started_anew
-from chaos.selftest.defect import Defect, Mutate
-from chaos.selftest.files import line_changed, line_doubled
+from chaos.selftest.defect import Mutate, file_defect
+from chaos.selftest.files import SDK_LOG, line_changed, line_doubled
 from chaos.selftest.records import Records, recorded
 
-SDK_LOG = "logs/train/ttp/ttp_log.log.*"
 LOST = 2
 
 
-def _defect(name: str, what: str, mutate: Mutate, *reason: str, check: str = "mechanism") -> Defect:
-    return Defect(name, what, "files", "arf", check, reason, mutate=mutate)
+_defect = partial(file_defect, base="arf", check="mechanism")
 
 
 def _joins_with(rank: int, step: int) -> Mutate:

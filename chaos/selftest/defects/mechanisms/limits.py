@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 
 from chaos.selftest.defect import Defect, ExpectedVerdict, Mutate
-from chaos.selftest.files import removed, rewritten
+from chaos.selftest.files import SDK_LOG, removed, rewritten
 from chaos.selftest.records import Records, chain, recorded
 
-SDK_LOG = "logs/train/ttp/ttp_log.log.*"
 SPARED = (0, 2, 3)
 
 

@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from chaos.selftest.calls import never_called
-from chaos.selftest.defect import Defect, ExpectedVerdict, Mutate, NothingToMutate
-from chaos.selftest.files import line_doubled
+from chaos.selftest.defect import NothingToMutate, file_defect
+from chaos.selftest.files import SDK_LOG, line_doubled
 from chaos.selftest.records import Records, recorded
 
-SDK_LOG = "logs/train/ttp/ttp_log.log.*"
-
-
-def _defect(
-    name: str,
-    what: str,
-    mutate: Mutate,
-    *reason: str,
-    base: str,
-    check: str = "mechanism",
-    verdict: ExpectedVerdict = "fail",
-) -> Defect:
-    return Defect(name, what, "files", base, check, reason, verdict, mutate)
+_defect = partial(file_defect, check="mechanism")
 
 
 def _pause_evidence(records: Records) -> dict[str, Any]:

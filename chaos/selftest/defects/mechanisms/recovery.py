@@ -2,29 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from chaos.checks.judge import judge
 from chaos.selftest.calls import call, called_again, started_anew
-from chaos.selftest.defect import Defect, ExpectedVerdict, Mutate, NothingToMutate
-from chaos.selftest.files import line_changed, line_doubled
+from chaos.selftest.defect import Mutate, NothingToMutate, file_defect
+from chaos.selftest.files import SDK_LOG, line_changed, line_doubled
 from chaos.selftest.records import Records, recorded
 
-SDK_LOG = "logs/train/ttp/ttp_log.log.*"
 _A_LITTLE_NS = 1_000_000
 """Excess over a budget."""
 
 
-def _defect(
-    name: str,
-    what: str,
-    mutate: Mutate,
-    *reason: str,
-    base: str,
-    check: str = "mechanism",
-    verdict: ExpectedVerdict = "fail",
-) -> Defect:
-    return Defect(name, what, "files", base, check, reason, verdict, mutate)
+_defect = partial(file_defect, check="mechanism")
 
 
 def _over_budget(phase: str, event: str, attempt: str, *, by_rank_after: int) -> Mutate:

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from chaos.selftest.calls import call, called, called_again, never_called, started_anew
-from chaos.selftest.defect import Defect, ExpectedVerdict, Mutate
-from chaos.selftest.files import line_changed, line_doubled
+from chaos.selftest.defect import Mutate, file_defect
+from chaos.selftest.files import SDK_LOG, line_changed, line_doubled
 from chaos.selftest.records import Records, recorded
 
-SDK_LOG = "logs/train/ttp/ttp_log.log.*"
-
-
-def _defect(
-    name: str,
-    what: str,
-    mutate: Mutate,
-    *reason: str,
-    base: str,
-    check: str = "mechanism",
-    verdict: ExpectedVerdict = "fail",
-) -> Defect:
-    return Defect(name, what, "files", base, check, reason, verdict, mutate)
+_defect = partial(file_defect, check="mechanism")
 
 
 def _copied_too_early(records: Records) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 from chaos.selftest.calls import call
-from chaos.selftest.defect import Defect, ExpectedVerdict, Mutate
+from chaos.selftest.defect import file_defect
 from chaos.selftest.records import Records, recorded
 
 _STEP = ("step.begin", "step.end", "digest")
@@ -13,10 +14,7 @@ _READ = ("load.begin", "load.end", "checkpoint.read")
 _TIMES = ("mono", "wall")
 
 
-def _defect(
-    name: str, what: str, mutate: Mutate, *reason: str, check: str = "mechanism", verdict: ExpectedVerdict = "fail"
-) -> Defect:
-    return Defect(name, what, "files", "rsc", check, reason, verdict, mutate)
+_defect = partial(file_defect, base="rsc", check="mechanism")
 
 
 def _ended_by_itself(records: Records) -> None:

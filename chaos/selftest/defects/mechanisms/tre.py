@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 from chaos.selftest.calls import call
-from chaos.selftest.defect import Defect, Mutate
+from chaos.selftest.defect import Defect, Mutate, file_defect
 from chaos.selftest.files import copied, line_changed, line_doubled, removed, rewritten
 from chaos.selftest.records import Records, chain, recorded
 
@@ -15,8 +16,7 @@ RECORD = "job/**/abnormal_global_norm.json"
 _STEP = ("step.begin", "step.end", "digest")
 
 
-def _defect(name: str, what: str, mutate: Mutate, *reason: str, check: str = "mechanism") -> Defect:
-    return Defect(name, what, "files", "tre", check, reason, mutate=mutate)
+_defect = partial(file_defect, base="tre", check="mechanism")
 
 
 def _norms(change: dict[str, list[float]]) -> Mutate:

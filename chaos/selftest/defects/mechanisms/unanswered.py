@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
-from chaos.selftest.defect import Defect, ExpectedVerdict, Mutate
+from chaos.selftest.defect import Mutate, file_defect
 from chaos.selftest.files import removed
 from chaos.selftest.records import Records, recorded
 
@@ -15,16 +16,7 @@ CHANGED = 4
 _STEP = ("step.begin", "step.end", "digest")
 
 
-def _defect(
-    name: str,
-    what: str,
-    mutate: Mutate,
-    *reason: str,
-    base: str = "harmless",
-    check: str = "resume",
-    verdict: ExpectedVerdict = "fail",
-) -> Defect:
-    return Defect(name, what, "files", base, check, reason, verdict, mutate)
+_defect = partial(file_defect, base="harmless", check="resume")
 
 
 def _without(first: int, last: int, *ranks: int) -> Mutate:
