@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from chaos.cli.random_soak import draw_scenarios
+from chaos.cli.soak.random_soak import draw_scenarios
 from chaos.plan.model import Plan
 from chaos.plan.parts.response import Recovery
 from chaos.run.prepare.prepare import plan_cell

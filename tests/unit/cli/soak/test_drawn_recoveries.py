@@ -11,7 +11,7 @@ import click
 import pytest
 
 from chaos.base.registry import registry
-from chaos.cli.random_soak import DrawnScenario, draw_scenarios, summarise
+from chaos.cli.soak.random_soak import DrawnScenario, draw_scenarios, summarise
 from chaos.mechanisms.drawing import PHASES
 from chaos.plan.model import Plan
 from chaos.run.prepare.prepare import plan_cell
@@ -77,7 +77,7 @@ def test_a_kind_of_job_gets_only_what_it_can_take_part_in(tmp_path: Path, monkey
     drawn = draw_scenarios(10, 1, kinds=("plain",), mechanisms=(), directory=tmp_path)
     assert {scenario.kind for scenario in drawn} == {"plain"}
     assert not {"RSC", "TRE"} & {part for scenario in drawn for part in scenario.acting.split(", ")}
-    monkeypatch.setattr("chaos.cli.random_soak._TRIES", 5)
+    monkeypatch.setattr("chaos.cli.soak.random_soak._TRIES", 5)
     with pytest.raises(click.UsageError, match="no good recovery of RSC could be drawn for jobs of kind plain"):
         draw_scenarios(1, 1, kinds=("plain",), mechanisms=("RSC",), directory=tmp_path)
 
@@ -109,7 +109,7 @@ def test_mindspore_is_not_asked_for_a_rollback_after_which_it_saves_over_earlier
 
 
 def test_where_nothing_can_be_drawn_it_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chaos.cli.random_soak._TRIES", 5)
+    monkeypatch.setattr("chaos.cli.soak.random_soak._TRIES", 5)
     with pytest.raises(click.UsageError, match="no good recovery of TTP could be drawn for jobs of kind mindspore"):
         draw_scenarios(1, 1, kinds=("mindspore",), mechanisms=("TTP",), directory=tmp_path)
 

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from chaos.cli import codes, soak_kills
+from chaos.cli import codes
 from chaos.cli.scenarios import load, pick_cells
-from chaos.cli.soak_kills import stem_of
+from chaos.cli.soak import kills as kill_soak
+from chaos.cli.soak.kills import stem_of
 from chaos.soak import left_by_harness
 from chaos.soak.kill_soak import KillRecord, Moment
 
@@ -60,9 +61,9 @@ def soak(
 ) -> int:
     fake = FAKE.replace("OPENS", str(opens))
     fake = fake.replace("LEAVES", str(leaves)).replace("STARTS", repr(starts)).replace("SECONDS", str(seconds))
-    monkeypatch.setattr(soak_kills, "command_of", lambda _, arguments: [sys.executable, "-c", fake, *arguments])
+    monkeypatch.setattr(kill_soak, "command_of", lambda _, arguments: [sys.executable, "-c", fake, *arguments])
     pairs = pick_cells([load("kill-rank.yaml", {})], ())
-    return soak_kills.soak_kills(pairs, reports, times=times, jobs=1, settings={}, sdk="auto", seed=4, as_json=False)
+    return kill_soak.soak_kills(pairs, reports, times=times, jobs=1, settings={}, sdk="auto", seed=4, as_json=False)
 
 
 @pytest.fixture
@@ -117,7 +118,7 @@ def test_a_process_that_a_harness_or_a_heal_has_left_behind_is_found(
     command: str, reports: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(left_by_harness, "_END_SECONDS", 0.0)
-    monkeypatch.setattr(soak_kills, "draw", lambda *_: Moment(0.0, 1, None))  # when it was started
+    monkeypatch.setattr(kill_soak, "draw", lambda *_: Moment(0.0, 1, None))  # when it was started
     assert soak(reports, monkeypatch, times=1, starts=command, seconds=60.25) == codes.HARNESS
     left = [text for kill in KillRecord(reports / "kills.jsonl").kills() for text in kill.left]
     for text in left:

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from chaos.cli import codes
-from chaos.cli.commands.soak import _exit_code, _groups, _name, _read
+from chaos.cli.soak.cells import groups_of, name_of
+from chaos.cli.soak.report import exit_code
+from chaos.cli.soak.runs import read_answer
 from chaos.scenario.load import load_scenario
 from chaos.soak.soak import Tally
 from tests.unit.cli.kit import SCENARIO
@@ -31,9 +33,9 @@ def test_cells_that_are_compared_are_one_entry(tmp_path: Path, text: str, names:
     path.write_text(text)
     loaded = load_scenario(path)
     pairs = [(loaded, cell) for cell in loaded.cells]
-    assert [_name(cells) for _, cells in _groups(pairs)] == names
-    alone = list(_groups(pairs[:1]))
-    assert [_name(cells) for _, cells in alone] == [("kill-rank", "victim=1")]
+    assert [name_of(cells) for _, cells in groups_of(pairs)] == names
+    alone = list(groups_of(pairs[:1]))
+    assert [name_of(cells) for _, cells in alone] == [("kill-rank", "victim=1")]
 
 
 def test_a_cell_whose_partner_is_not_picked_is_run_by_itself(tmp_path: Path) -> None:
@@ -42,7 +44,7 @@ def test_a_cell_whose_partner_is_not_picked_is_run_by_itself(tmp_path: Path) -> 
     loaded = load_scenario(path)
     picked = [(loaded, cell) for cell in loaded.cells if cell.values != {"victim": 2, "steps": 14}]
     assert len(picked) == 3
-    groups = [[cell.values for cell in cells] for _, cells in _groups(picked)]
+    groups = [[cell.values for cell in cells] for _, cells in groups_of(picked)]
     assert groups == [
         [{"victim": 1, "steps": 12}, {"victim": 2, "steps": 12}],
         [{"victim": 1, "steps": 14}],
@@ -55,21 +57,21 @@ def answer(*verdicts: str | None, verdict: str = "pass") -> str:
 
 
 def test_the_verdict_is_that_of_cells_and_comparison() -> None:
-    assert _read(answer("pass", "pass", verdict="fail")) == ("fail", ["run-0", "run-1"], "", "")
-    assert _read(answer("pass", "pass")) == ("pass", ["run-0", "run-1"], "", "")
-    assert _read(answer("pass", None, verdict="unknown")) == (None, ["run-0", "run-1"], "", "")
-    assert _read(answer()) == (None, [], "", "")
-    assert _read("Traceback") == (None, [], "", "")
+    assert read_answer(answer("pass", "pass", verdict="fail")) == ("fail", ["run-0", "run-1"], "", "")
+    assert read_answer(answer("pass", "pass")) == ("pass", ["run-0", "run-1"], "", "")
+    assert read_answer(answer("pass", None, verdict="unknown")) == (None, ["run-0", "run-1"], "", "")
+    assert read_answer(answer()) == (None, [], "", "")
+    assert read_answer("Traceback") == (None, [], "", "")
 
 
 def test_the_checks_that_fail_are_told(tmp_path: Path) -> None:
     told = json.loads(answer("fail", "pass", verdict="fail"))
     checks = [("loss", "fail"), ("run", "pass"), ("loss", "fail"), ("resume", "fail"), ("history", "unknown")]
     told["cells"][0]["result"] = {"checks": [{"name": name, "verdict": verdict} for name, verdict in checks]}
-    assert _read(json.dumps(told))[2] == "loss resume"
-    assert _read(json.dumps(told))[3] == "vendor"  # nothing of it was simulated
+    assert read_answer(json.dumps(told))[2] == "loss resume"
+    assert read_answer(json.dumps(told))[3] == "vendor"  # nothing of it was simulated
     told["comparisons"] = [{"verdict": "fail"}]
-    assert _read(json.dumps(told))[2] == "loss resume comparison"
+    assert read_answer(json.dumps(told))[2] == "loss resume comparison"
 
 
 def counted(wanted: str = "pass", *, passed: int = 0, failed: int = 0, unknown: int = 0, harness: int = 0) -> Tally:
@@ -92,4 +94,4 @@ def counted(wanted: str = "pass", *, passed: int = 0, failed: int = 0, unknown: 
     ],
 )
 def test_fewer_runs_than_were_asked_for_show_nothing(tallies: list[Tally], code: int) -> None:
-    assert _exit_code(tallies, 2) == code
+    assert exit_code(tallies, 2) == code

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.cli.commands.soak import _Soak
+from chaos.cli.soak.runs import Soak
 from chaos.history.ledger import UndoStep
 from chaos.store.directory import create_run, make_private_directory
 
@@ -19,6 +19,6 @@ def test_what_an_earlier_soak_has_left_is_put_back_first(
     private = make_private_directory(run.ledger, run.token)
     run.ledger.record(UndoStep("job", None, "end-job", {"run": run.token}))
     run.lock.release()
-    assert not _Soak([], tmp_path / "reports", 1, 1, False, {}, "auto").run()
+    assert not Soak([], tmp_path / "reports", 1, 1, False, {}, "auto").run()
     assert not private.exists() and run.ledger.open_steps() == []
     assert f"left by an earlier soak: {run.run}: private-directory: removed {private}" in capsys.readouterr().err

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from chaos.cli import codes
-from chaos.cli.commands import soak
 from chaos.cli.main import entry
+from chaos.cli.soak import runs
 from chaos.soak.soak import SoakRecord
 from tests.unit.cli.kit import SCENARIO
 
@@ -27,7 +27,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Every run passes at once; what it was called with is a line of this file. The vendor's package is there."""
     path = tmp_path / "calls"
     fake = FAKE.replace("CALLS", str(path))
-    monkeypatch.setattr(soak, "command_of", lambda _, arguments: [sys.executable, "-c", fake, *arguments])
+    monkeypatch.setattr(runs, "command_of", lambda _, arguments: [sys.executable, "-c", fake, *arguments])
     monkeypatch.setattr("chaos.run.prepare.versions.has_module", lambda name: True)
     (tmp_path / "kill-rank.yaml").write_text(SCENARIO)
     monkeypatch.chdir(tmp_path)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from rich.console import Console
 
-from chaos.cli.soak_view import SoakView, open_soak_view
+from chaos.cli.soak.view import SoakView, open_soak_view
 from tests.kit.live_states import live_state
 
 if TYPE_CHECKING:

@@ -19,19 +19,18 @@ from typing import TYPE_CHECKING
 import click
 
 from chaos.cli import codes
-from chaos.cli.kill_report import heal_and_remove, print_tallies
 from chaos.cli.options import echo_json
+from chaos.cli.soak.cells import SoakCells, name_of
+from chaos.cli.soak.kill_report import heal_and_remove, print_tallies
 from chaos.cli.with_parent import command_of
 from chaos.soak.harness_progress import acts_of_faults, kinds_of_undo, open_undo, reached, recorded_lines
 from chaos.soak.kill_soak import CompleteRun, Kill, KillRecord, KillTally, Moment, draw, tally
 from chaos.soak.leftovers import leftovers
 from chaos.soak.soak import Cell as CellName
-from chaos.soak.soak import Keys, keys_of_cells
 
 if TYPE_CHECKING:
     from chaos.scenario.load import Cell, LoadedScenario
 
-_PACKAGE = Path(__file__).parents[1]
 _LOOK_SECONDS = 0.01
 
 
@@ -90,12 +89,8 @@ class KillSoak:
         sdk: str,
         seed: int | None,
     ) -> None:
-        self._cells = {(cell.scenario.name, cell.name): loaded for loaded, cell in pairs}
-        self._given = {(cell.scenario.name, cell.name): cell for _, cell in pairs}
-        self._settings = settings
-        self._sdk = sdk
-        self._keys = {name: self._key(name) for name in self._cells}
-        self._codes = {name: keys.of for name, keys in self._keys.items()}
+        groups = {name_of((cell,)): (loaded, (cell,)) for loaded, cell in pairs}
+        self._cells = SoakCells(groups, settings, sdk, jobs)
         self._places = reports / "kills"
         self._times = times
         self._jobs = jobs
@@ -110,12 +105,12 @@ class KillSoak:
 
     def kills(self) -> list[Kill]:
         """Return the kills of the present code, also kills that came too late."""
-        return [kill for kill in self._record.kills() if self._codes.get(kill.of) == kill.code]
+        return [kill for kill in self._record.kills() if self._cells.counts(kill.of, kill.code)]
 
     def tallies(self) -> list[KillTally]:
         """Return the result of each cell."""
         kills = self.kills()
-        undo = {run.of: run.undo for run in self._record.complete_runs() if self._codes.get(run.of) == run.code}
+        undo = {run.of: run.undo for run in self._record.complete_runs() if self._cells.counts(run.of, run.code)}
         return [tally(name, kills, undo.get(name, ())) for name in self._cells]
 
     def run(self) -> bool:
@@ -131,9 +126,6 @@ class KillSoak:
             finally:
                 self._stop()
         return False
-
-    def _key(self, name: tuple[str, str]) -> Keys:
-        return keys_of_cells(self._cells[name], [self._given[name]], self._settings, _PACKAGE, self._sdk)
 
     # The work of one thread.
 
@@ -163,7 +155,8 @@ class KillSoak:
     def _whole(self, name: CellName) -> CompleteRun:
         """Return the duration of a run without a kill, measured once."""
         with self._measuring:
-            known = [run for run in self._record.complete_runs() if (run.of, run.code) == (name, self._codes[name])]
+            complete_runs = self._record.complete_runs()
+            known = [run for run in complete_runs if run.of == name and self._cells.counts(name, run.code)]
             if known:
                 return known[0]
             place = self._make_place(name, "whole")
@@ -179,7 +172,7 @@ class KillSoak:
             seconds = round(time.monotonic() - started, 3)
             acts, undo = acts_of_faults(place), kinds_of_undo(place)
             lines, lasted = recorded_lines(place), list(acts.values())
-            complete_run = CompleteRun(*name, self._codes[name], seconds, lines, list(acts), undo, lasted)
+            complete_run = CompleteRun(*name, self._cells.codes[name], seconds, lines, list(acts), undo, lasted)
             self._record.append(complete_run)
             shutil.rmtree(place)
             return complete_run
@@ -206,14 +199,10 @@ class KillSoak:
         except _Interrupted:
             heal_and_remove(place)
             raise
-        if self._key(name).sources != self._keys[name].sources:
-            raise click.ClickException(
-                f"{self._cells[name].path}: the scenario, an input of its job, a version or the harness's own code "
-                "has changed since the soak began: this kill does not count; start the soak again"
-            )
+        self._cells.refuse_change(name, "this kill")
         left = [*failed, *leftovers(place, *pids)]
         seconds = round(time.monotonic() - started, 1)
-        head = (*name, self._codes[name], number, self._seed, str(moment))
+        head = (*name, self._cells.codes[name], number, self._seed, str(moment))
         self._record.append(Kill(*head, killed, last, seconds, done, left, undo))
         click.echo(f"{'LEFT' if left else 'clean' if killed else 'late':<5}  {number:4}  {name[0]}: {moment}", err=True)
         if not left:
@@ -256,12 +245,7 @@ class KillSoak:
     # Processes and places.
 
     def _run_of(self, name: CellName) -> list[str]:
-        arguments = ["run", str(self._cells[name].path.resolve()), *(("--cell", name[1]) if name[1] else ())]
-        arguments += [part for key, value in self._settings.items() for part in ("--set", f"{key}={value}")]
-        arguments += ["--sdk", self._sdk]
-        if self._jobs > 1:
-            arguments += ["--cores", str(max(1, len(os.sched_getaffinity(0)) // self._jobs))]
-        return arguments
+        return ["run", str(self._cells.path(name).resolve()), *self._cells.arguments(name)]
 
     def _start(self, place: Path, arguments: list[str], out: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
         with self._lock:  # no process is started after the order to end

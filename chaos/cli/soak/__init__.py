@@ -1,0 +1,1 @@
+"""``chaos soak``: its cells, runs, kills, drawn scenarios and reports."""
