@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import threading
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 from chaos.platforms.kubernetes.client.api import MERGE, Api, ApiError
 from chaos.platforms.kubernetes.fault_message import STATISTICS, STATISTICS_KEY, STATISTICS_NAMESPACE
 from chaos.platforms.kubernetes.names import PUBLIC_FAULT_KEY, PUBLIC_FAULT_LABEL
 from chaos.platforms.kubernetes.resources import CONFIGMAP
-
-_LOOK_SECONDS = 0.3
+from tests.cluster.looking_again import looking_again
 
 
 class Clusterd:
@@ -47,20 +44,6 @@ class Clusterd:
             self._api.request("patch", CONFIGMAP.path(STATISTICS_NAMESPACE, STATISTICS), body, content_type=MERGE)
 
 
-@contextlib.contextmanager
-def clusterd(api: Api, namespace: str) -> Iterator[Clusterd]:
-    """One that looks again and again, as ClusterD does by a watch."""
-    made, stopped = Clusterd(api, namespace), threading.Event()
-
-    def look() -> None:
-        while not stopped.wait(_LOOK_SECONDS):
-            with contextlib.suppress(ApiError):
-                made.look()
-
-    thread = threading.Thread(target=look, name="clusterd", daemon=True)
-    thread.start()
-    try:
-        yield made
-    finally:
-        stopped.set()
-        thread.join(30)
+def clusterd(api: Api, namespace: str) -> AbstractContextManager[Clusterd]:
+    """A ClusterD that looks again and again."""
+    return looking_again(Clusterd(api, namespace), "clusterd")

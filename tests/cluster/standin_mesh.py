@@ -5,13 +5,12 @@ As its controller does: a finalizer keeps an object until its records say that t
 
 from __future__ import annotations
 
-import contextlib
-import threading
-from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
-from chaos.platforms.kubernetes.client.api import MERGE, Api, ApiError
+from chaos.platforms.kubernetes.client.api import MERGE, Api
 from chaos.platforms.kubernetes.resources import DNS_CHAOS, IO_CHAOS, NETWORK_CHAOS, Resource
+from tests.cluster.looking_again import looking_again
 
 _LOOK_SECONDS = 0.2
 FINALIZER = "chaos-mesh/records"
@@ -55,20 +54,6 @@ class Mesh:
         self._api.request("patch", path, change, content_type=MERGE)
 
 
-@contextlib.contextmanager
-def mesh(api: Api, namespace: str) -> Iterator[Mesh]:
-    """One that looks again and again, as its controller does by a watch."""
-    made, stopped = Mesh(api, namespace), threading.Event()
-
-    def look() -> None:
-        while not stopped.wait(_LOOK_SECONDS):
-            with contextlib.suppress(ApiError):
-                made.look()
-
-    thread = threading.Thread(target=look, name="chaos-mesh", daemon=True)
-    thread.start()
-    try:
-        yield made
-    finally:
-        stopped.set()
-        thread.join(30)
+def mesh(api: Api, namespace: str) -> AbstractContextManager[Mesh]:
+    """A controller of Chaos Mesh that looks again and again."""
+    return looking_again(Mesh(api, namespace), "chaos-mesh", _LOOK_SECONDS)

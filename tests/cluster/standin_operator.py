@@ -9,18 +9,17 @@ is not said, so here the scheduler is the last.
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import json
-import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.client.api import MERGE, Api, ApiError
 from chaos.platforms.kubernetes.resources import ASCENDJOB, CONFIGMAP, POD, PODGROUP, VCJOB, Resource
+from tests.cluster.looking_again import looking_again
 
-_LOOK_SECONDS = 0.3
 _JOB_LABEL = "job-name"
 _ROLES = {"Scheduler": "MS_SCHED", "Worker": "MS_WORKER"}
 
@@ -147,20 +146,6 @@ def _npus(spec: dict[str, Any]) -> int:
     return sum(int(value) for key, value in limits.items() if key.startswith("huawei.com/"))
 
 
-@contextlib.contextmanager
-def operator(api: Api, namespace: str) -> Iterator[Operator]:
-    """One that looks again and again, as operators do by watches."""
-    made, stopped = Operator(api, namespace), threading.Event()
-
-    def look() -> None:
-        while not stopped.wait(_LOOK_SECONDS):
-            with contextlib.suppress(ApiError):
-                made.look()
-
-    thread = threading.Thread(target=look, name="operator", daemon=True)
-    thread.start()
-    try:
-        yield made
-    finally:
-        stopped.set()
-        thread.join(30)
+def operator(api: Api, namespace: str) -> AbstractContextManager[Operator]:
+    """Operators that look again and again."""
+    return looking_again(Operator(api, namespace), "operator")

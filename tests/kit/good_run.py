@@ -363,12 +363,44 @@ def began(at: float, who: int, after: int, **place: Any) -> Iterator[Record]:
     yield record(at + 0.01, "initial", parameters=digests_of(state_after(who, after)), **place)
 
 
+def agent_started(**place: Any) -> Iterator[Record]:
+    """The agent of a rank in the first launch, and the SDK's import."""
+    yield start_of("agent", 2.0, **place)
+    yield record(2.1, "agent.start", python="3.11", argv=["train.py"], **place)
+    yield record(3.0, "sdk.imported", file=SDK_FILE, **place)
+
+
+def agent_ended(at: float, **place: Any) -> Iterator[Record]:
+    """The end of a training that has gone through all steps in one process."""
+    yield record(at, "train.end", **place)
+    yield record(at + 0.1, "agent.cost", hooks_us_median=9.0, steps=LAST, digest_us_median=100.0, **place)
+
+
+def handled(at: float, name: str, place: Record, **fields: Any) -> Iterator[Record]:
+    """A call of a handler that ends well; ``fields`` are those of the call."""
+    yield record(at, "handler.enter", name=name, **fields, **place)
+    yield record(at + 0.02, "handler.exit", name=name, ok=True, **place)
+
+
+def job_started(scenario: str) -> Iterator[Record]:
+    """The harness's records until the ranks of the first launch are found."""
+    yield start_of("harness", 0.0)
+    yield record(0.1, "run.start", run="r1", scenario=scenario, cell="", seed=1, plan=OWN_PLAN, sdk="standin")
+    yield record(1.0, "attempt.start", attempt="train", argv=["msrun"], cwd="job")
+    yield record(1.1, "launcher.found", attempt="train", pid=900, role="launcher", start_time=90)
+    yield record(1.2, "launcher.found", attempt="train", pid=901, role="scheduler", start_time=91)
+
+
+def run_ended(at: float) -> Iterator[Record]:
+    """The search for what the run has left, and its end."""
+    yield record(at, "hygiene", orphans=[], ports=[], stale=[], private_left=False)
+    yield record(at + 0.1, "run.end", interrupted=False, error=None)
+
+
 def _train(rank: int) -> list[Record]:
     place: Record = {"attempt": "train", "rank": rank, "pid": pid_of("train", rank)}
     records = [
-        start_of("agent", 2.0, **place),
-        record(2.1, "agent.start", python="3.11", argv=["train.py"], **place),
-        record(3.0, "sdk.imported", file=SDK_FILE, **place),
+        *agent_started(**place),
         *began(9.0, rank, 0, **place),
     ]
     for step in range(1, SAVED + 1):
@@ -426,13 +458,7 @@ def _resume(rank: int) -> list[Record]:
 
 
 def _harness() -> list[Record]:
-    records = [
-        start_of("harness", 0.0),
-        record(0.1, "run.start", run="r1", scenario="kill-rank", cell="", seed=1, plan=OWN_PLAN, sdk="standin"),
-        record(1.0, "attempt.start", attempt="train", argv=["msrun"], cwd="job"),
-        record(1.1, "launcher.found", attempt="train", pid=900, role="launcher", start_time=90),
-        record(1.2, "launcher.found", attempt="train", pid=901, role="scheduler", start_time=91),
-    ]
+    records = [*job_started("kill-rank")]
     records += [
         record(2.5, "rank.found", attempt="train", rank=rank, pid=pid_of("train", rank), start_time=100 + rank)
         for rank in range(RANKS)
@@ -473,8 +499,7 @@ def _harness() -> list[Record]:
     records += [
         record(25.1, "launcher.exit", attempt="resume", pid=910, role="launcher", signal=None, code=0),
         record(25.2, "attempt.end", attempt="resume"),
-        record(26.0, "hygiene", orphans=[], ports=[], stale=[], private_left=False),
-        record(26.1, "run.end", interrupted=False, error=None),
+        *run_ended(26.0),
     ]
     return records
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from chaos.plan.job_effect import COMMUNICATION, MEMORY
 from chaos.plan.model import Plan
@@ -18,19 +17,22 @@ from tests.kit.fresh_copies import fresh_copies
 from tests.kit.good_run import (
     GROUPS,
     LAST,
-    OWN_PLAN,
     RANKS,
-    SDK_FILE,
     UNDO,
     UNDONE,
     GoodRun,
     Record,
     a_plan,
+    agent_ended,
+    agent_started,
     began,
     good_run,
+    handled,
+    job_started,
     ledger,
     pid_of,
     record,
+    run_ended,
     step_of,
 )
 from tests.kit.plans import changed
@@ -118,11 +120,6 @@ def repaired_plan(strikes: tuple[Strike, ...]) -> Plan:
     )
 
 
-def _handler(at: float, rank: int, name: str, **fields: Any) -> Iterator[Record]:
-    yield record(at, "handler.enter", name=name, **fields, **place_of(rank))
-    yield record(at + 0.02, "handler.exit", name=name, ok=True, **place_of(rank))
-
-
 def _repair(at: float, rank: int, strike: Strike) -> Iterator[Record]:
     """From the beginning of the struck step to the last moment before its replay."""
     yield record(at, "step.begin", step=strike.step, **place_of(rank))
@@ -130,21 +127,16 @@ def _repair(at: float, rank: int, strike: Strike) -> Iterator[Record]:
         told: Record = {"fault": strike.fault, "step": strike.step, "phase": "forward"}
         yield record(at + 0.05, "barrier.reached", **told, **place_of(rank))
         yield record(at + 0.11, "fault.raised", **told, text=TEXTS[strike.kind], **place_of(rank))
-    yield from _handler(at + 0.3, rank, "stop")
-    yield from _handler(at + 0.35, rank, "clean")
+    yield from handled(at + 0.3, "stop", place_of(rank))
+    yield from handled(at + 0.35, "clean", place_of(rank))
     if rank in strike.repairing:
-        yield from _handler(at + 0.5, rank, "repair", step=strike.held)
+        yield from handled(at + 0.5, "repair", place_of(rank), step=strike.held)
     yield from began(at + 0.6, rank, strike.held, **place_of(rank))
 
 
 def _rank(rank: int, strikes: tuple[Strike, ...]) -> list[Record]:
     place = place_of(rank)
-    records = [
-        record(2.0, "writer.start", writer="agent", run="r1", host="h1", boot="b1", **place),
-        record(2.1, "agent.start", python="3.11", argv=["train.py"], **place),
-        record(3.0, "sdk.imported", file=SDK_FILE, **place),
-        *began(9.0, rank, 0, **place_of(rank)),
-    ]
+    records = [*agent_started(**place), *began(9.0, rank, 0, **place)]
     late = 0.0
     struck = {strike.step: strike for strike in strikes}
     for step in range(1, LAST + 1):
@@ -154,22 +146,11 @@ def _rank(rank: int, strikes: tuple[Strike, ...]) -> list[Record]:
             late += REPAIR_S
             at += REPAIR_S
         records.extend(step_of(at, rank, step, **place))
-    end = 11.5 + late
-    records += [
-        record(end, "train.end", **place),
-        record(end + 0.1, "agent.cost", hooks_us_median=9.0, steps=LAST, digest_us_median=100.0, **place),
-    ]
-    return records
+    return [*records, *agent_ended(11.5 + late, **place)]
 
 
 def _harness(strikes: tuple[Strike, ...]) -> list[Record]:
-    records = [
-        record(0.0, "writer.start", writer="harness", run="r1", host="h1", boot="b1"),
-        record(0.1, "run.start", run="r1", scenario="repaired", cell="", seed=1, plan=OWN_PLAN, sdk="standin"),
-        record(1.0, "attempt.start", attempt="train", argv=["msrun"], cwd="job"),
-        record(1.1, "launcher.found", attempt="train", pid=900, role="launcher", start_time=90),
-        record(1.2, "launcher.found", attempt="train", pid=901, role="scheduler", start_time=91),
-    ]
+    records = [*job_started("repaired")]
     records += [record(2.5, "rank.found", start_time=100 + rank, **place_of(rank)) for rank in range(RANKS)]
     for number, strike in enumerate(strikes):
         at = begin_of(strikes, number)
@@ -205,8 +186,7 @@ def _harness(strikes: tuple[Strike, ...]) -> list[Record]:
     records += [
         record(end + 0.2, "launcher.exit", attempt="train", pid=900, role="launcher", signal=None, code=0),
         record(end + 0.3, "attempt.end", attempt="train"),
-        record(end + 1, "hygiene", orphans=[], ports=[], stale=[], private_left=False),
-        record(end + 1.1, "run.end", interrupted=False, error=None),
+        *run_ended(end + 1),
     ]
     return records
 

@@ -7,7 +7,6 @@ process gets the state of rank 0, and all train on from the step before.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from chaos.plan.job_effect import DEATH
 from chaos.plan.model import Plan
@@ -16,7 +15,6 @@ from chaos.plan.parts.response import Budget, Recovery
 from tests.kit.fresh_copies import fresh_copies
 from tests.kit.good_run import (
     LAST,
-    OWN_PLAN,
     RANKS,
     SDK_FILE,
     UNDO,
@@ -24,11 +22,16 @@ from tests.kit.good_run import (
     GoodRun,
     Record,
     a_plan,
+    agent_ended,
+    agent_started,
     began,
     good_run,
+    handled,
+    job_started,
     ledger,
     pid_of,
     record,
+    run_ended,
     start_of,
     step_of,
 )
@@ -70,16 +73,9 @@ def replaced_plan() -> Plan:
     )
 
 
-def _handler(at: float, name: str, place: Record, **fields: Any) -> Iterator[Record]:
-    yield record(at, "handler.enter", name=name, **fields, **place)
-    yield record(at + 0.02, "handler.exit", name=name, ok=True, **place)
-
-
 def _first_steps(rank: int) -> Iterator[Record]:
     place = place_of(rank)
-    yield start_of("agent", 2.0, **place)
-    yield record(2.1, "agent.start", python="3.11", argv=["train.py"], **place)
-    yield record(3.0, "sdk.imported", file=SDK_FILE, **place)
+    yield from agent_started(**place)
     yield from began(9.0, rank, 0, **place)
     for step in range(1, STRUCK):
         yield from step_of(10 + 0.1 * (step - 1), rank, step, **place)
@@ -90,20 +86,19 @@ def _last_steps(rank: int, place: Record) -> Iterator[Record]:
     yield from began(AT + LATE - 0.5, rank, HELD, **place)
     for step in range(STRUCK, LAST + 1):
         yield from step_of(10 + 0.1 * (step - 1) + LATE, rank, step, **place)
-    yield record(20.0, "train.end", **place)
-    yield record(20.1, "agent.cost", hooks_us_median=9.0, steps=LAST, digest_us_median=100.0, **place)
+    yield from agent_ended(20.0, **place)
 
 
 def _survivor(rank: int) -> list[Record]:
     place = place_of(rank)
     records = [
         *_first_steps(rank),
-        *_handler(AT + 0.5, "stop", place),
-        *_handler(AT + 0.6, "clean", place),
-        *_handler(AT + 3.0, "rebuild_group", place),
+        *handled(AT + 0.5, "stop", place),
+        *handled(AT + 0.6, "clean", place),
+        *handled(AT + 3.0, "rebuild_group", place),
     ]
     if rank == SOURCE:
-        records += _handler(AT + 5.0, "repair", place, step=HELD)
+        records += handled(AT + 5.0, "repair", place, step=HELD)
     return [*records, *_last_steps(rank, place)]
 
 
@@ -114,7 +109,7 @@ def _new() -> list[Record]:
         record(AT + 1.6, "agent.start", python="3.11", argv=["train.py"], **place),
         record(AT + 2.0, "sdk.imported", file=SDK_FILE, **place),
         record(AT + 4.5, "train.joins", **place),
-        *_handler(AT + 5.0, "repair", place, step=HELD),
+        *handled(AT + 5.0, "repair", place, step=HELD),
         *_last_steps(VICTIM, place),
     ]
 
@@ -127,11 +122,7 @@ def _harness() -> list[Record]:
     act: Record = {"fault": "kill", "kind": "kill", "signal": 9, "target_rank": VICTIM, "start_time": 102}
     ended = [place_of(rank, new=rank == VICTIM) for rank in range(RANKS)]
     return [
-        start_of("harness", 0.0),
-        record(0.1, "run.start", run="r1", scenario="replaced", cell="", seed=1, plan=OWN_PLAN, sdk="standin"),
-        record(1.0, "attempt.start", attempt="train", argv=["msrun"], cwd="job"),
-        record(1.1, "launcher.found", attempt="train", pid=900, role="launcher", start_time=90),
-        record(1.2, "launcher.found", attempt="train", pid=901, role="scheduler", start_time=91),
+        *job_started("replaced"),
         *(record(2.5, "rank.found", start_time=100 + rank, **place_of(rank)) for rank in range(RANKS)),
         record(AT + 0.1, "fault.injecting", **act, **victim),
         record(AT + 0.12, "rank.exit", signal=9, code=None, **victim),
@@ -141,8 +132,7 @@ def _harness() -> list[Record]:
         record(21.1, "fault.healed", fault="kill", how="the process is gone"),
         record(21.2, "launcher.exit", attempt="train", pid=900, role="launcher", signal=None, code=0),
         record(21.3, "attempt.end", attempt="train"),
-        record(22.0, "hygiene", orphans=[], ports=[], stale=[], private_left=False),
-        record(22.1, "run.end", interrupted=False, error=None),
+        *run_ended(22.0),
     ]
 
 

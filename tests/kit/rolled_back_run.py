@@ -26,6 +26,7 @@ from tests.kit.good_run import (
     Saved,
     State,
     a_plan,
+    agent_ended,
     began,
     digests_of,
     good_run,
@@ -33,6 +34,8 @@ from tests.kit.good_run import (
     loss_after,
     pid_of,
     record,
+    run_ended,
+    start_of,
     state_after,
 )
 from tests.kit.plans import changed
@@ -116,7 +119,7 @@ def _step(at: float, rank: int, step: int, *, abnormal: bool = False, moved: boo
 def _rank(rank: int, repeat: int) -> list[Record]:
     place = place_of(rank)
     records = [
-        record(2.0, "writer.start", writer="agent", run="r1", host="h1", boot="b1", **place),
+        start_of("agent", 2.0, **place),
         record(2.1, "agent.start", python="3.11", argv=["train.py"], **place),
         *began(9.0, rank, 0, **place_of(rank)),
     ]
@@ -132,12 +135,7 @@ def _rank(rank: int, repeat: int) -> list[Record]:
         again = bool(repeat) and step == SPIKE
         moved = bool(repeat) and step > SPIKE
         records += _step(AT + BACK_S + 0.1 * (step - HELD - 1), rank, step, abnormal=again, moved=moved)
-    end = AT + BACK_S + 1.0
-    records += [
-        record(end, "train.end", **place),
-        record(end + 0.1, "agent.cost", hooks_us_median=9.0, steps=LAST, digest_us_median=100.0, **place),
-    ]
-    return records
+    return [*records, *agent_ended(AT + BACK_S + 1.0, **place)]
 
 
 def _harness() -> list[Record]:
@@ -153,7 +151,7 @@ def _harness() -> list[Record]:
     ]
     act: Record = {"fault": FAULT, "kind": "spike", "signal": None, "target_rank": SPIKER, "start_time": 100 + SPIKER}
     records = [
-        record(0.0, "writer.start", writer="harness", run="r1", host="h1", boot="b1"),
+        start_of("harness", 0.0),
         record(0.1, "run.start", run="r1", scenario="rolled-back", cell="", seed=1, plan=OWN_PLAN),
         record(1.0, "attempt.start", attempt="train", argv=["msrun"], cwd="job"),
         record(1.1, "launcher.found", attempt="train", pid=900, role="launcher", start_time=90),
@@ -177,8 +175,7 @@ def _harness() -> list[Record]:
         record(end + 0.1, "fault.healed", fault=FAULT, how="nothing to put back"),
         record(end + 0.2, "launcher.exit", attempt="train", pid=900, role="launcher", signal=None, code=0),
         record(end + 0.3, "attempt.end", attempt="train"),
-        record(end + 1, "hygiene", orphans=[], ports=[], stale=[], private_left=False),
-        record(end + 1.1, "run.end", interrupted=False, error=None),
+        *run_ended(end + 1),
     ]
     return records
 
