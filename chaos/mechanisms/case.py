@@ -9,6 +9,7 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN
 from chaos.evidence.protection import REGISTERED
 from chaos.evidence.recovery_windows import Window
+from chaos.evidence.scenario_line import line_of
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.logs.log_event import LogEvent
@@ -30,8 +31,7 @@ class Case:
     @property
     def line(self) -> str:
         """The scenario's line that the expectation comes from."""
-        line = self.plan.explanation.lines.get("mechanism")
-        return f"scenario.yaml:{line}" if line else ""
+        return line_of(self.plan, "mechanism")
 
     def calls(self, name: str, event: str = "handler.enter") -> dict[int, list[Event]]:
         """Return the calls of a handler within this recovery, by rank."""

@@ -6,6 +6,7 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, places, ranks_text, signal_number
 from chaos.evidence.protection import CONNECTED, CONTROLLER
+from chaos.evidence.scenario_line import line_of
 from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -35,7 +36,7 @@ def judge_ended(plan: Plan, history: History, artifacts: Artifacts, collector: C
     """
     if not ends_by_sdk(plan):
         return
-    line = f"scenario.yaml:{plan.explanation.lines['mechanism']}" if "mechanism" in plan.explanation.lines else ""
+    line = line_of(plan, "mechanism")
     exit_calls, logged = _exits_ordered(history), artifacts.sdk_events(TRAIN)
     _judge_nothing_saved(plan, logged, collector, line)
     ended = [

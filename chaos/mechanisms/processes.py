@@ -8,6 +8,7 @@ from chaos.base.rank_sets import spans
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, by_rank, places, processes, text_list
 from chaos.evidence.recovery_windows import goes_on, trains_to_the_end
+from chaos.evidence.scenario_line import line_of
 from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -18,7 +19,7 @@ SAME = "every rank keeps its process from the beginning to the end"
 
 def judge_processes(plan: Plan, history: History, collector: Collector) -> None:
     """Judge how many processes each rank had in each launch."""
-    line = _line(plan)
+    line = line_of(plan, "mechanism")
     expected = _expected(plan)
     if not goes_on(plan) and not any(recovery.restarted for recovery in plan.response.recoveries):
         _judge_replaced(history, (TRAIN, RESUME), collector, line)
@@ -92,8 +93,3 @@ def _ends_by_launcher(history: History, attempt: str) -> Iterator[tuple[int, int
         rank, pid = event.data.get("child_rank"), event.data.get("child_pid")
         if isinstance(rank, int) and isinstance(pid, int):
             yield rank, pid, event
-
-
-def _line(plan: Plan) -> str:
-    line = plan.explanation.lines.get("mechanism")
-    return f"scenario.yaml:{line}" if line else ""

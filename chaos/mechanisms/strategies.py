@@ -8,6 +8,7 @@ from itertools import pairwise
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, last_trained, text_list
+from chaos.evidence.scenario_line import line_of
 from chaos.evidence.statement_data import about
 from chaos.history.reader import History
 from chaos.mechanisms.clean_exit import ends_by_sdk
@@ -31,7 +32,7 @@ def judge_strategies(plan: Plan, history: History, artifacts: Artifacts, collect
     exits = ends_by_sdk(plan)
     if not plan.fault_tolerance.strategies or not (planned or exits):
         return
-    line = f"scenario.yaml:{plan.explanation.lines['mechanism']}" if "mechanism" in plan.explanation.lines else ""
+    line = line_of(plan, "mechanism")
     words = [*(WORDS[recovery.mechanism] for recovery in planned), *(["exit"] if exits else [])]
     expected = f"the cluster's agent is asked, and chooses {text_list(words)}"
     logged = artifacts.sdk_events(TRAIN)

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, text_list
+from chaos.evidence.scenario_line import line_of
 from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -50,7 +51,7 @@ def judge_left(plan: Plan, history: History, artifacts: Artifacts, collector: Co
         recovery.mechanism in SAVING and not recovery.succeeds for recovery in plan.response.recoveries
     ):
         return
-    line = f"scenario.yaml:{plan.explanation.lines['checkpoint']}" if "checkpoint" in plan.explanation.lines else ""
+    line = line_of(plan, "checkpoint")
     begun = history.select("checkpoint.begin", attempt=TRAIN, kind="end-of-life")
     if not begun and not _refused_before(history):
         collector.unknown(LEFT, "no rank has recorded that it began one", line)

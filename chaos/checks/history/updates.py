@@ -13,6 +13,7 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.stored import COUNTER
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, step_of
+from chaos.evidence.scenario_line import line_of
 from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -100,8 +101,7 @@ def judge_updates(plan: Plan, history: History, artifacts: Artifacts, collector:
 
 
 def _line(plan: Plan) -> str:
-    line = plan.explanation.lines.get("steps_per_update", plan.explanation.lines.get("last_step"))
-    return f"scenario.yaml:{line}" if line else ""
+    return line_of(plan, "steps_per_update", "last_step")
 
 
 def _counts(history: History) -> Iterator[tuple[Event, int]]:

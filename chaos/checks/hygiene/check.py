@@ -11,7 +11,7 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, exit_status, places, text_list
 from chaos.evidence.finding import Finding
-from chaos.evidence.injection.deaths import wanted_end
+from chaos.evidence.injection.deaths import required_end
 from chaos.evidence.injection.identity import other_process
 from chaos.evidence.recovery_windows import reaches_the_end
 from chaos.evidence.statement_data import about
@@ -91,7 +91,7 @@ def _judge_launcher(plan: Plan, history: History, attempt: str, collector: Colle
     Under an agent the code is 0 even if every rank has died.
     """
     killed = [fault for fault in plan.faults if fault.role == "launcher"] if attempt == TRAIN else []
-    end = wanted_end(killed[0]) if killed else None
+    end = required_end(killed[0]) if killed else None
     expected = f"the launcher of attempt {attempt} {'exits with 0' if end is None else f'ends with {end}'}"
     exits = [
         event for event in history.select("launcher.exit", attempt=attempt) if event.data.get("role") != "scheduler"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from chaos.evidence.facts import RESUME, TRAIN, exit_status, signal_number
 from chaos.evidence.injection.cut_off import is_cut_off
-from chaos.evidence.injection.deaths import wanted_end
+from chaos.evidence.injection.deaths import required_end
 from chaos.evidence.recovery_windows import reaches_the_end
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -66,7 +66,7 @@ def expected_exit(plan: Plan, attempt: str | None, fault: PlannedFault | None) -
     if fault is not None and (effect_of(fault.kind).silenced is not None or fault.effect.hangs):
         # Whether it still hears of the exit, or the teardown ends it, is a matter of time.
         return ExpectedExit("any status", lambda signal, code: True)
-    if fault is not None and (end := wanted_end(fault)) is not None:
+    if fault is not None and (end := required_end(fault)) is not None:
         planned_status = (end.signal, None) if end.code is None else (None, end.code)
         return ExpectedExit(str(end), lambda signal, code: (signal, code) == planned_status)
     if fault is not None and effect_of(fault.kind).reboots:
@@ -112,7 +112,7 @@ def _of_replaced(plan: Plan, history: History, event: Event, expected: str) -> J
     """Judge the end of a replaced process: by the fault, or by the restarter of the ranks, never by itself."""
     acts = [act for act in history.select("fault.injecting", rank=event.rank) if act.pid == event.pid]
     made = {act.data.get("fault") for act in acts}
-    ends = [end for fault in plan.faults if fault.id in made and (end := wanted_end(fault)) is not None]
+    ends = [end for fault in plan.faults if fault.id in made and (end := required_end(fault)) is not None]
     planned: bool | None = True
     observation = exit_status(event)
     if ends:

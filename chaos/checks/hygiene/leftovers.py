@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
-from chaos.evidence.injection.deaths import wanted_end
+from chaos.evidence.injection.deaths import required_end
 from chaos.evidence.statement_data import about
 from chaos.history.reader import History
 from chaos.observe.leftovers import Leftover, find_leftovers
@@ -46,6 +46,6 @@ def _is_explained(core: Leftover, dumped: set[int | None]) -> bool:
 
 def _dumped_by_fault(plan: Plan, history: History) -> set[int | None]:
     """Return the processes that a fault of the plan has ended by a dumping signal."""
-    ends = {fault.id: wanted_end(fault) for fault in plan.faults}
+    ends = {fault.id: required_end(fault) for fault in plan.faults}
     dumping = {name for name, end in ends.items() if end is not None and end.signal in _DUMPING}
     return {event.pid for event in history.select("fault.injecting") if event.data.get("fault") in dumping}

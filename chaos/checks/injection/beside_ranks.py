@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.facts import exit_status, places, signal_name, signal_number
-from chaos.evidence.injection.deaths import wanted_end
+from chaos.evidence.injection.deaths import required_end
 from chaos.evidence.injection.identity import identity_doubt
 from chaos.evidence.order import out_of_order
 from chaos.history.event import Event
@@ -37,7 +37,7 @@ def beside_doubts(history: History, fault: PlannedFault, landing: Event, injecti
     elif (doubt := identity_doubt(in_role, act)) is not None:
         reason = f"process {act.pid} is not proven to be the one identified as the {fault.role}: {doubt}"
         yield reason, (act.source, *places(identified))
-    required = wanted_end(fault)
+    required = required_end(fault)
     if required is None:
         yield f"it is not known how the {fault.role} shows a fault of kind {fault.kind}", (landing.source,)
         return

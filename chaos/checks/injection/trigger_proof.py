@@ -87,7 +87,7 @@ def trigger_doubts(
 ) -> Iterator[Doubt]:
     """Yield every reason to doubt that the fault was made when its trigger held, and not before.
 
-    Barriers of a trigger without alternatives are judged rank by rank (chaos.checks.injection.check).
+    Barriers of a trigger without alternatives are judged rank by rank (chaos.checks.injection.held_ranks).
     """
     if not injections:
         return

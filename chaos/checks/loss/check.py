@@ -16,6 +16,7 @@ from chaos.evidence.facts import RESUME, TRAIN, by_rank, digests, places, step_o
 from chaos.evidence.finding import Finding
 from chaos.evidence.logged import Logged, logged
 from chaos.evidence.recovery_windows import reaches_the_end, trains_to_the_end
+from chaos.evidence.scenario_line import line_of
 from chaos.evidence.statement_data import LOSS, STATE, about
 from chaos.faults.values.proof import may_be_infinite
 from chaos.history.event import Event
@@ -47,8 +48,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
 
 
 def _line(plan: Plan) -> str:
-    line = plan.explanation.lines.get("loss.tolerance", plan.explanation.lines.get("loss"))
-    return f"scenario.yaml:{line}" if line else ""
+    return line_of(plan, "loss.tolerance", "loss")
 
 
 def _judge_finite(

@@ -13,6 +13,7 @@ from chaos.evidence.finding import Finding
 from chaos.evidence.logged import logged
 from chaos.evidence.mechanisms_seen import Acted, mechanisms
 from chaos.evidence.recovery_windows import Ambiguous, Window, reaches_the_end, recovery_windows
+from chaos.evidence.scenario_line import line_of
 from chaos.evidence.statement_data import about
 from chaos.faults.cluster.rule import judge_kept_pods
 from chaos.faults.network.rule import judge_cut_off
@@ -66,8 +67,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
 
 
 def _line(plan: Plan) -> str:
-    line = plan.explanation.lines.get("mechanism")
-    return f"scenario.yaml:{line}" if line else ""
+    return line_of(plan, "mechanism")
 
 
 def _alone(plan: Plan) -> str:
@@ -94,7 +94,11 @@ def _judge_unplanned(plan: Plan, history: History, acted: Acted, collector: Coll
         return
     for event in history.select("handler.enter", attempt=TRAIN, name="exit"):
         collector.fail(
-            expected, f"rank {event.rank} was told to exit", _line(plan), event.source, data=about(event.rank)
+            expected,
+            f"rank {event.rank} was told to exit",
+            _line(plan),
+            event.source,
+            data=about(event.rank),
         )
     for event in history.select("checkpoint.begin", attempt=TRAIN, kind="end-of-life"):
         collector.fail(
@@ -106,7 +110,11 @@ def _judge_unplanned(plan: Plan, history: History, acted: Acted, collector: Coll
         )
     for event in history.select("attempt.start", attempt=RESUME):
         collector.fail(
-            expected, "the job was started again", _line(plan), event.source, data=about(range(plan.layout.ranks))
+            expected,
+            "the job was started again",
+            _line(plan),
+            event.source,
+            data=about(range(plan.layout.ranks)),
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN
+from chaos.evidence.scenario_line import line_of
 from chaos.evidence.statement_data import about
 from chaos.mechanisms.registry import RULES
 from chaos.observe.logs.log_event import LogEvent
@@ -31,7 +32,7 @@ def judge_reported_failures(plan: Plan, artifacts: Artifacts, collector: Collect
     logged = artifacts.sdk_events(TRAIN)
     if not mechanisms or not logged:
         return
-    line = f"scenario.yaml:{plan.explanation.lines['mechanism']}" if "mechanism" in plan.explanation.lines else ""
+    line = line_of(plan, "mechanism")
     for event, observation in failures(logged, mechanisms):
         collector.fail(EXPECTED, observation, line, event.source, data=about(file=event.file))
     collector.settle(EXPECTED, f"none in {len(logged)} of its lines", line)

@@ -10,6 +10,7 @@ from chaos.checks.run.busy_machine import cpu_starvation
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.finding import Finding
+from chaos.evidence.scenario_line import line_of
 from chaos.evidence.statement_data import about
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -71,10 +72,7 @@ def _of_which(plan: Plan) -> str:
 
 
 def _line(plan: Plan, name: str) -> str:
-    for key in (f"recovery.{name}", f"recovery.phases.{name}", "recovery"):
-        if key in plan.explanation.lines:
-            return f"scenario.yaml:{plan.explanation.lines[key]}"
-    return ""
+    return line_of(plan, f"recovery.{name}", f"recovery.phases.{name}", "recovery")
 
 
 def seconds(nanoseconds: int) -> str:

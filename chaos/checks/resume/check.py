@@ -15,6 +15,7 @@ from chaos.evidence.facts import RESUME, TRAIN, by_rank, processes, ranks_text, 
 from chaos.evidence.finding import Finding
 from chaos.evidence.logged import Logged, logged
 from chaos.evidence.recovery_windows import goes_on, reaches_the_end, trains_to_the_end
+from chaos.evidence.scenario_line import line_of
 from chaos.evidence.statement_data import about
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -63,8 +64,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
 
 
 def _line(plan: Plan) -> str:
-    line = plan.explanation.lines.get("resume.step", plan.explanation.lines.get("resume"))
-    return f"scenario.yaml:{line}" if line else ""
+    return line_of(plan, "resume.step", "resume")
 
 
 def _judge_present(plan: Plan, history: History, collector: Collector) -> None:

@@ -16,6 +16,7 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, by_rank, digests, places, step_of
 from chaos.evidence.logged import Logged
 from chaos.evidence.recovery_windows import Ambiguous, Window, recovery_windows, replayed_windows, trains_to_the_end
+from chaos.evidence.scenario_line import line_of
 from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -53,7 +54,9 @@ def judge_replay(plan: Plan, history: History, baseline: Baseline, logs: Logged,
             _judge_last(plan, rank, ends.get(rank, []), collector)
     steps = ", ".join(str(window.step) for window in planned)
     collector.settle(
-        ONCE, f"{plan.layout.ranks} ranks " + (f"went on from step {steps}" if steps else "did"), _line(plan)
+        ONCE,
+        f"{plan.layout.ranks} ranks " + (f"went on from step {steps}" if steps else "did"),
+        _line(plan),
     )
     _judge_loads(history, everything, collector)
     judge_states(plan, history, baseline, planned, parts, collector)
@@ -61,8 +64,7 @@ def judge_replay(plan: Plan, history: History, baseline: Baseline, logs: Logged,
 
 
 def _line(plan: Plan) -> str:
-    line = plan.explanation.lines.get("mechanism")
-    return f"scenario.yaml:{line}" if line else ""
+    return line_of(plan, "mechanism")
 
 
 def _parts(plan: Plan, history: History) -> dict[int, list[list[Event]]]:

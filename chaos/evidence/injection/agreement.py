@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from chaos.evidence.doubt import Doubt
-from chaos.evidence.injection.deaths import ACTING, wanted_end
+from chaos.evidence.injection.deaths import ACTING, required_end
 from chaos.evidence.proof import Case
 
 
@@ -43,7 +43,7 @@ def recorded(event: str, *keys: str) -> Callable[[Case], Iterator[Doubt]]:
 def ends_as_shown(case: Case) -> Iterator[Doubt]:
     """Yield doubts unless the evidence of a rank that ended itself names the act and the required exit code."""
     yield from agrees(ACTING, "act")(case)
-    required, code = wanted_end(case.fault), case.evidence.get("code")
+    required, code = required_end(case.fault), case.evidence.get("code")
     if required is not None and code != required.code:
         text = f"the evidence for rank {case.injection.rank} shows exit code {code}, not {required.code}"
         yield text, (case.landing.source,)

@@ -37,7 +37,7 @@ class End:
         return f"exit code {self.code}" if self.signal is None else signal_name(self.signal)
 
 
-def wanted_end(fault: PlannedFault) -> End | None:
+def required_end(fault: PlannedFault) -> End | None:
     """Return the required end of the process of a rank that this fault hits; None where it need not end by it."""
     effect = effect_of(fault.kind)
     if effect.code is not None:
@@ -48,7 +48,7 @@ def wanted_end(fault: PlannedFault) -> End | None:
 
 def death_doubts(history: History, fault: PlannedFault, injection: Event) -> Iterator[Doubt]:
     """Yield every reason to doubt the death of one rank. Nothing for faults of another kind."""
-    required = wanted_end(fault)
+    required = required_end(fault)
     if required is None:
         return
     rank, pid = injection.rank, injection.pid

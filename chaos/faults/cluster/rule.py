@@ -8,6 +8,7 @@ from __future__ import annotations
 from chaos.evidence.collect import Collector
 from chaos.evidence.pods import PodFate, pod_fates
 from chaos.evidence.recovery_windows import chains
+from chaos.evidence.scenario_line import line_of
 from chaos.evidence.statement_data import about
 from chaos.history.reader import History
 from chaos.plan.effect import effect_of
@@ -24,7 +25,7 @@ _KEEPS = Names(lambda mechanism: not (mechanism.starts_ranks or mechanism.ends_l
 
 def judge_kept_pods(plan: Plan, history: History, collector: Collector) -> None:
     """Judge the pods of each recovery that promises to keep them; ignore a job that did not run in pods."""
-    line = f"scenario.yaml:{plan.explanation.lines['mechanism']}" if "mechanism" in plan.explanation.lines else ""
+    line = line_of(plan, "mechanism")
     fates = pod_fates(plan, history)
     known = {fault.id: fault for fault in plan.faults}
     for number in sorted({fate.recovery for fate in fates}):

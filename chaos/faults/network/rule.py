@@ -12,6 +12,7 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, ranks_text, step_of
 from chaos.evidence.injection.cut_off import ends_by_itself, is_cut_off
 from chaos.evidence.injection.unresponsive import may_end
+from chaos.evidence.scenario_line import scenario_line
 from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -32,7 +33,7 @@ def judge_cut_off(plan: Plan, history: History, collector: Collector) -> None:
 def _judge(history: History, fault: PlannedFault, landing: Event, collector: Collector) -> None:
     who = ranks_text(fault.ranks)
     expected = f"{who}, cut off by {fault.id}, train no step alone, and neither save nor rename for the others"
-    line = f"scenario.yaml:{fault.line}" if fault.line else ""
+    line = scenario_line(fault.line)
     endings = history.select("fault.ending", fault=fault.id, attempt=landing.attempt)
     shown = {entry.get("rank"): entry for entry in landing.data.get("evidence") or () if isinstance(entry, Mapping)}
     for rank in fault.ranks:

@@ -12,6 +12,7 @@ from chaos.evidence.background import is_finished
 from chaos.evidence.checkpoints.parameters import is_appended, is_flag
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, places, step_of
+from chaos.evidence.scenario_line import line_of
 from chaos.evidence.statement_data import about
 from chaos.evidence.timestamp import Timestamp
 from chaos.history.event import Event
@@ -136,8 +137,7 @@ def expected_record(plan: Plan) -> dict[int, int]:
 
 
 def _line(plan: Plan) -> str:
-    line = plan.explanation.lines.get("mechanism")
-    return f"scenario.yaml:{line}" if line else ""
+    return line_of(plan, "mechanism")
 
 
 def _expected(case: Case) -> str:

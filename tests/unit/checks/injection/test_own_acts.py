@@ -10,7 +10,7 @@ import pytest
 
 from chaos.base.registry import registry
 from chaos.evidence.artifacts import Artifacts
-from chaos.evidence.injection.deaths import death_doubts, wanted_end
+from chaos.evidence.injection.deaths import death_doubts, required_end
 from chaos.evidence.injection.triggers import demands
 from chaos.evidence.proof import Case, all_of
 from chaos.faults.device_errors.proof import raised_doubts
@@ -101,7 +101,7 @@ def test_an_end_like_it_that_nobody_announced_is_another_one(kind: str) -> None:
 
 def test_the_code_of_the_scenario_is_the_one_that_counts() -> None:
     fault = planned("exit", code=7)
-    assert str(wanted_end(fault)) == "exit code 7"
+    assert str(required_end(fault)) == "exit code 7"
     assert doubts(fault, acting("exit"), ended(code=7)) == []
     assert doubts(fault, acting("exit"), ended(code=1))
 
@@ -111,7 +111,7 @@ def test_an_end_is_known_of_every_kind_that_ends_its_rank_in_a_known_way(kind: s
     loaded = registry("faults").load(kind)
     own = getattr(loaded, "signal", None) is not None or kind == "exit"
     if loaded.effect.ends and own:
-        assert wanted_end(planned(kind)) is not None
+        assert required_end(planned(kind)) is not None
 
 
 def test_a_kill_for_want_of_memory_is_told_by_the_kernels_count() -> None:
