@@ -23,7 +23,8 @@ from chaos.report.headline import headline_of
 from chaos.report.junit import write_junit
 from chaos.report.making import read_making
 from chaos.report.reason import broken_in_order, reason_of
-from chaos.report.result import CheckResult, FaultResult, PodResult, RecoveryResult, Result, write_result
+from chaos.report.result import CheckResult, FaultResult, PodResult, RecoveryResult, Result
+from chaos.report.result_file import write_result
 
 
 def analyze(

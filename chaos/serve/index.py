@@ -10,8 +10,8 @@ from pathlib import Path
 from chaos.report.index.coverage import Tried, coverage_of, tried_in
 from chaos.report.index.render import Index, render_index
 from chaos.report.index.rows import Row, Unread, in_order, row_of, without_verdict
-from chaos.report.result import FILE as RESULT
-from chaos.report.result import ResultUnreadable, read_result
+from chaos.report.result_file import FILE as RESULT
+from chaos.report.result_file import ResultUnreadable, read_result
 from chaos.serve.runs import RunDirectories
 from chaos.serve.trends import PATH as TRENDS
 

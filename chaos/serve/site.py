@@ -15,7 +15,7 @@ from chaos.checks.judge import RunUnreadable
 from chaos.evidence.text import readable
 from chaos.report.index.render import index_policy
 from chaos.report.page.render import DOCUMENT as RUN_PAGE
-from chaos.report.result import FILE as RESULT
+from chaos.report.result_file import FILE as RESULT
 from chaos.serve import trends
 from chaos.serve.guard import Guard
 from chaos.serve.index import IndexPage

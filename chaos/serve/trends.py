@@ -13,7 +13,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from chaos.evidence.text import readable
-from chaos.report.result import FILE as RESULT
+from chaos.report.result_file import FILE as RESULT
 from chaos.serve.runs import Listing, RunDirectories
 from chaos.trends.finished import SOAK_FILE
 from chaos.trends.store import FILE as STORE

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from chaos.report.result import has_result
+from chaos.report.result_file import has_result
 from chaos.store.json_lines import JsonLines
 from chaos.trends.from_result import NoRow, row_of
 from chaos.trends.row import RunRow

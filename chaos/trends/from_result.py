@@ -14,7 +14,8 @@ from chaos.base.strict_json import parse
 from chaos.evidence.finding import Verdict
 from chaos.history.jsonl import decode
 from chaos.report.known_finding import explains, holds
-from chaos.report.result import FILE, SCHEMA_VERSION, newer_than_this
+from chaos.report.result import SCHEMA_VERSION
+from chaos.report.result_file import FILE, newer_than_this
 from chaos.store.directory import RUN_FILE
 from chaos.trends.row import BEYOND, MOST_NUMBER, PhaseTime, RunRow, moment_of, on_one_line
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 from chaos.base.clock import SYSTEM_CLOCK, Clock
-from chaos.report.result import has_result
+from chaos.report.result_file import has_result
 from chaos.trends.finished import finished, missing, soak_runs
 from chaos.trends.migration import FIRST_OF_FINDING, renewed
 from chaos.trends.repair import salvage

@@ -22,7 +22,7 @@ from chaos.observe.logs.losses.loss_columns import LossScanner
 from chaos.observe.logs.reader import built_in_readers, read_log
 from chaos.plan.io import PlanFormatError, dumps, loads
 from chaos.report.analyze import analyze
-from chaos.report.result import ResultUnreadable, read_result
+from chaos.report.result_file import ResultUnreadable, read_result
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
 from chaos.scenario.models.duration import parse_duration

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chaos.report.analyze import analyze
-from chaos.report.result import FILE
+from chaos.report.result_file import FILE
 from chaos.selftest.recorded import RECORDED
 from tests.oracle.archive import SUFFIX, read_archive
 from tests.oracle.changed_evidence import CHANGES

@@ -206,7 +206,7 @@ def _with_results(summary: Summary) -> dict[str, Any]:
 def _with_comparisons(summary: Summary, loaded: list[LoadedScenario]) -> Summary:
     """Return the summary with a comparison of every pair of cells that its scenario compares and that both were run."""
     from chaos.report.compare import compare
-    from chaos.report.result import read_result
+    from chaos.report.result_file import read_result
 
     runs = {(cell.scenario, cell.cell): cell.directory for cell in summary.cells if cell.directory is not None}
     comparisons = []
@@ -228,7 +228,7 @@ def _print_comparisons(summary: Summary) -> None:
 
 def _print_result(outcome: RunOutcome, *, everything: bool = False) -> None:
     from chaos.cli.show import show, show_interrupted
-    from chaos.report.result import read_result
+    from chaos.report.result_file import read_result
 
     result = read_result(outcome.run_dir)
     if outcome.interrupted and outcome.verdict != "fail":

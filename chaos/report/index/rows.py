@@ -11,7 +11,8 @@ from chaos.evidence.finding import Verdict
 from chaos.history.jsonl import decode
 from chaos.report.known_finding import explains
 from chaos.report.page.model import FILE as PAGE
-from chaos.report.result import Result, ResultUnreadable, has_result, read_result
+from chaos.report.result import Result
+from chaos.report.result_file import ResultUnreadable, has_result, read_result
 from chaos.report.short import headline_text
 from chaos.store.directory import RUN_FILE
 from chaos.store.ownership import is_live

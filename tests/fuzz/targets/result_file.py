@@ -11,7 +11,7 @@ from rich.console import Console
 
 from chaos.report.compare import compare
 from chaos.report.junit import write_junit
-from chaos.report.result import FILE, ResultUnreadable, read_result, write_result
+from chaos.report.result_file import FILE, ResultUnreadable, read_result, write_result
 from chaos.report.side_by_side import print_comparison
 from chaos.report.terminal import print_all, print_short
 from tests.fuzz.mutate import mutate_bytes, mutate_json

@@ -12,7 +12,7 @@ from rich.console import Console
 from chaos.evidence import first_errors as module
 from chaos.evidence.first_errors import MOST, FirstError, first_errors
 from chaos.report.analyze import analyze
-from chaos.report.result import read_result
+from chaos.report.result_file import read_result
 from chaos.report.terminal import print_result
 from tests.kit.good_run import good_run
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from chaos.report.analyze import analyze
-from chaos.report.result import read_result
+from chaos.report.result_file import read_result
 from chaos.report.terminal import print_result
 from tests.kit.good_run import good_run
 from tests.kit.run_in_pods import in_pods, replaced, restarted

@@ -11,7 +11,8 @@ import pytest
 
 from chaos.report import files
 from chaos.report.analyze import analyze
-from chaos.report.result import ResultUnreadable, from_json, read_result
+from chaos.report.result import from_json
+from chaos.report.result_file import ResultUnreadable, read_result
 from chaos.store.directory import unfinished_files
 from tests.kit.good_run import SAVED, GoodRun, good_run
 

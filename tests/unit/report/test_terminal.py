@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from chaos.report.analyze import analyze
-from chaos.report.result import read_result
+from chaos.report.result_file import read_result
 from chaos.report.short import MOST_LINES
 from chaos.report.terminal import print_all, print_result, print_short
 from tests.kit.good_run import GoodRun, good_run

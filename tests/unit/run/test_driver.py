@@ -28,7 +28,7 @@ from chaos.jobs.kind import JobError
 from chaos.machine.job.local import LocalPlatform
 from chaos.machine.job.processes import find_run_processes
 from chaos.plan.io import fingerprint, loads
-from chaos.report.result import read_result
+from chaos.report.result_file import read_result
 from chaos.run.driver import run_cell
 from chaos.run.launch.setup import write_secret
 from chaos.run.made_with import own_code

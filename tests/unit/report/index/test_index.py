@@ -16,7 +16,8 @@ from chaos.report.index.coverage import ANY_PHASE, coverage
 from chaos.report.index.render import write_index
 from chaos.report.index.rows import is_known, read_results, rows
 from chaos.report.page.model import FILE as PAGE
-from chaos.report.result import Headline, Result, write_result
+from chaos.report.result import Headline, Result
+from chaos.report.result_file import write_result
 from chaos.store.ownership import RunLock
 from tests.kit.good_run import good_run
 from tests.kit.refused import refuse
