@@ -8,12 +8,13 @@ from __future__ import annotations
 from itertools import pairwise
 
 from chaos.checks.loss import by_log
-from chaos.checks.resume.batches import EXPECTED as BATCHES
-from chaos.checks.resume.batches import compare_batches, judge_lacking
 from chaos.checks.resume.replayed import judge_states
+from chaos.checks.resume.replayed_batches import judge_replayed_batches
+from chaos.checks.resume.sequences import fail_reach
+from chaos.checks.resume.training_parts import events_of, parts_of, parts_that_count
 from chaos.evidence.baseline import Baseline
 from chaos.evidence.collect import Collector
-from chaos.evidence.facts import TRAIN, by_rank, digests, places, step_of
+from chaos.evidence.facts import TRAIN, by_rank, places, step_of
 from chaos.evidence.logged import Logged
 from chaos.evidence.recovery_windows import Ambiguous, Window, recovery_windows, replayed_windows, trains_to_the_end
 from chaos.evidence.scenario_line import line_of
@@ -33,7 +34,7 @@ def judge_replay(plan: Plan, history: History, baseline: Baseline, logs: Logged,
         collector.unknown(ONCE, str(reason), _line(plan))
         collector.close()
         return
-    parts = {rank: _parts_that_count(rank_parts, planned, rank) for rank, rank_parts in _parts(plan, history).items()}
+    parts = {rank: parts_that_count(rank_parts, planned, rank) for rank, rank_parts in parts_of(plan, history).items()}
     ends = by_rank(history, "step.end", TRAIN)
     to_the_end = trains_to_the_end(plan)
     for rank, rank_parts in parts.items():
@@ -60,58 +61,11 @@ def judge_replay(plan: Plan, history: History, baseline: Baseline, logs: Logged,
     )
     _judge_loads(history, everything, collector)
     judge_states(plan, history, baseline, planned, parts, collector)
-    _judge_batches(plan, history, baseline, planned, collector)
+    judge_replayed_batches(plan, history, baseline, planned, collector)
 
 
 def _line(plan: Plan) -> str:
     return line_of(plan, "mechanism")
-
-
-def _parts(plan: Plan, history: History) -> dict[int, list[list[Event]]]:
-    """Return each rank's records, from each beginning of training up to the next one that is no continuation.
-
-    A training that has come to its end is continued by the next one of the process: a job may train each epoch by
-    itself.
-    """
-    parts: dict[int, list[list[Event]]] = {rank: [] for rank in range(plan.layout.ranks)}
-    for event in history.select(attempt=TRAIN, writer="agent"):
-        rank_parts = parts.get(-1 if event.rank is None else event.rank, [])
-        if event.event == "train.begin" and not (rank_parts and _is_continued(rank_parts[-1], event)):
-            rank_parts.append([])
-        if rank_parts:
-            rank_parts[-1].append(event)
-    return parts
-
-
-def _is_continued(part: list[Event], begin: Event) -> bool:
-    """Return whether a training of the same process had ended at the step after which the next one begins."""
-    ends = _named(part, "train.end")
-    if (
-        not ends
-        or ends[-1].pid != begin.pid
-        or any(event.event.startswith("step.") for event in part[part.index(ends[-1]) :])
-    ):
-        return False
-    trained = _named(part, "step.end")
-    return not trained or step_of(trained[-1]) == begin.data.get("initial_step")
-
-
-def _parts_that_count(parts: list[list[Event]], planned: list[Window], rank: int) -> list[list[Event]]:
-    """Return the parts that count.
-
-    Parts in which a new process only found out that it has to wait for its state do not.
-    """
-    kept: list[list[Event]] = []
-    for number, part in enumerate(parts):
-        window = next((span for span in planned if span.holds(part[0])), None)
-        followed = window is not None and number + 1 < len(parts) and window.holds(parts[number + 1][0])
-        if window is None or not followed or rank not in window.restarted or _named(part, "step.end"):
-            kept.append(part)
-    return kept
-
-
-def _named(part: list[Event], event: str) -> list[Event]:
-    return [fact for fact in part if fact.event == event]
 
 
 def _is_complete(plan: Plan, planned: list[Window], rank: int, parts: list[list[Event]], collector: Collector) -> bool:
@@ -138,7 +92,7 @@ def _is_complete(plan: Plan, planned: list[Window], rank: int, parts: list[list[
 
 
 def _judge_first(rank: int, part: list[Event], collector: Collector) -> None:
-    begins = _named(part, "step.begin")
+    begins = events_of(part, "step.begin")
     if not begins:
         collector.unknown(
             ONCE, f"no step of rank {rank} before the recovery is recorded", part[0].source, data=about(rank)
@@ -173,7 +127,7 @@ def _judge_again(
             after[0].source,
             data=about(rank, step=window.step, quantity="step", expected=window.step, seen=counter),
         )
-    begins = _named(after, "step.begin")
+    begins = events_of(after, "step.begin")
     if not begins:
         collector.unknown(
             expected,
@@ -191,7 +145,7 @@ def _judge_again(
             begins[0].source,
             data=about(rank, step=first, quantity="step", expected=window.step + 1, seen=first),
         )
-    ended = [step_of(event) for event in _named(before, "step.end")]
+    ended = [step_of(event) for event in events_of(before, "step.end")]
     # A rank that was hit at the end of the common step has its state from a replica and no end of its own.
     least = window.step - (rank in window.hit)
     if max(ended, default=least if not window.step else 0) < least:
@@ -203,7 +157,7 @@ def _judge_again(
 
 def _judge_order(rank: int, part: list[Event], collector: Collector, *, last: bool) -> None:
     """Judge the order between two beginnings: each step follows the one before, is ended, and trains one batch."""
-    begins = _named(part, "step.begin")
+    begins = events_of(part, "step.begin")
     for before, after in pairwise(begins):
         previous, step = step_of(before), step_of(after)
         if step <= previous:
@@ -217,7 +171,7 @@ def _judge_order(rank: int, part: list[Event], collector: Collector, *, last: bo
         elif step > previous + 1:
             observation = f"rank {rank} skipped step {previous + 1} (step {step} after step {previous})"
             collector.fail(ONCE, observation, after.source, before.source, data=about(rank, step=previous + 1))
-    ended = [step_of(event) for event in _named(part, "step.end")]
+    ended = [step_of(event) for event in events_of(part, "step.end")]
     begun = [step_of(event) for event in begins]
     for begin in begins if last else begins[:-1]:
         if step_of(begin) not in ended:
@@ -227,7 +181,7 @@ def _judge_order(rank: int, part: list[Event], collector: Collector, *, last: bo
                 begin.source,
                 data=about(rank, step=step_of(begin)),
             )
-    for end in _named(part, "step.end"):
+    for end in events_of(part, "step.end"):
         if step_of(end) not in begun or ended.count(step_of(end)) > 1:
             collector.fail(
                 ONCE,
@@ -235,7 +189,7 @@ def _judge_order(rank: int, part: list[Event], collector: Collector, *, last: bo
                 end.source,
                 data=about(rank, step=step_of(end)),
             )
-    for before, after in pairwise(_named(part, "digest")):
+    for before, after in pairwise(events_of(part, "digest")):
         if step_of(after) <= step_of(before):
             observation = f"rank {rank} trained a batch of step {step_of(after)} twice"
             collector.fail(ONCE, observation, after.source, before.source, data=about(rank, step=step_of(after)))
@@ -243,10 +197,10 @@ def _judge_order(rank: int, part: list[Event], collector: Collector, *, last: bo
 
 def _judge_fresh(rank: int, before: list[Event], after: list[Event], collector: Collector) -> None:
     """Judge that a step trained again has a digest of its own; its first training's digest would stand for it."""
-    again = {step_of(event) for event in _named(before, "digest")} - {
-        step_of(event) for event in _named(after, "digest")
+    again = {step_of(event) for event in events_of(before, "digest")} - {
+        step_of(event) for event in events_of(after, "digest")
     }
-    for end in _named(after, "step.end"):
+    for end in events_of(after, "step.end"):
         if step_of(end) in again:
             collector.unknown(
                 ONCE,
@@ -263,14 +217,7 @@ def _judge_last(plan: Plan, rank: int, ends: list[Event], collector: Collector) 
             expected, f"no end of a step of rank {rank} is recorded", data=about(rank, step=plan.training.last_step)
         )
     elif step_of(ends[-1]) != plan.training.last_step:
-        collector.fail(
-            expected,
-            f"rank {rank} stopped after step {step_of(ends[-1])}",
-            ends[-1].source,
-            data=about(
-                rank, step=step_of(ends[-1]), quantity="step", expected=plan.training.last_step, seen=step_of(ends[-1])
-            ),
-        )
+        fail_reach(plan, expected, f"rank {rank} stopped after", rank, ends[-1], collector)
 
 
 def _judge_loads(history: History, planned: list[Window], collector: Collector) -> None:
@@ -286,38 +233,3 @@ def _judge_loads(history: History, planned: list[Window], collector: Collector) 
                 expected, f"rank {load.rank} read {load.data.get('path')}", load.source, data=about(load.rank)
             )
     collector.settle(expected, f"{allowed} were read where the plan says so" if allowed else "none was")
-
-
-def _judge_batches(
-    plan: Plan, history: History, baseline: Baseline, planned: list[Window], collector: Collector
-) -> None:
-    """Judge that every kept training of a step had the batch of the fault-free run."""
-
-    def counts(event: Event) -> bool:
-        return not planned or event.mono >= planned[0].begin
-
-    compared = compare_batches(plan, history, baseline, None, counts, collector)
-    if compared is None:
-        return
-    recorded = digests(history, TRAIN)
-    missing = {
-        rank: _reached(plan, history, baseline, rank) - recorded.get(rank, {}).keys() - _unended(planned, rank)
-        for rank in compared
-    }
-    judge_lacking(compared, missing, " after the recovery", collector)
-    collector.settle(BATCHES, f"{sum(compared.values())} batches after the recovery, and those before it, are equal")
-
-
-def _reached(plan: Plan, history: History, baseline: Baseline, rank: int) -> set[int]:
-    """Return the steps with a batch that the rank must have recorded: all, unless a later fault has ended the job."""
-    all_steps = set(baseline.digests.get(rank, {}))
-    if trains_to_the_end(plan):
-        return all_steps
-    ends = by_rank(history, "step.end", TRAIN).get(rank, [])
-    last = max((step_of(event) for event in ends), default=0)
-    return {step for step in all_steps if step <= last}
-
-
-def _unended(planned: list[Window], rank: int) -> set[int]:
-    """Return the common steps in which a rank was hit after its update: its own record of the step may be missing."""
-    return {window.step for window in planned if rank in window.hit}

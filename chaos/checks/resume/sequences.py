@@ -120,12 +120,12 @@ def _judge_reach(plan: Plan, history: History, logs: Logged, attempt: str, colle
                 data=about(rank, step=plan.training.last_step),
             )
         elif step_of(ended[-1]) != plan.training.last_step:
-            _fail_reach(plan, expected, f"rank {rank} stopped after", rank, ended[-1], collector)
+            fail_reach(plan, expected, f"rank {rank} stopped after", rank, ended[-1], collector)
         elif begun and step_of(begun[-1]) > plan.training.last_step:
-            _fail_reach(plan, expected, f"rank {rank} began", rank, begun[-1], collector)
+            fail_reach(plan, expected, f"rank {rank} began", rank, begun[-1], collector)
 
 
-def _fail_reach(plan: Plan, expected: str, what: str, rank: int, event: Event, collector: Collector) -> None:
+def fail_reach(plan: Plan, expected: str, what: str, rank: int, event: Event, collector: Collector) -> None:
     """Report the last step of a rank that is not the job's last one."""
     step = step_of(event)
     data = about(rank, step=step, quantity="step", expected=plan.training.last_step, seen=step)

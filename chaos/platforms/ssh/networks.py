@@ -20,7 +20,8 @@ from chaos.platforms.nodes import Site
 from chaos.platforms.ssh.host_network import HostNetwork, left_on
 from chaos.platforms.ssh.inventory import Host
 from chaos.platforms.ssh.kind import NETWORKS_NAME
-from chaos.platforms.ssh.platform import SshNode, SshNodes, SshPlatform, known_hosts
+from chaos.platforms.ssh.node import SshNode
+from chaos.platforms.ssh.platform import SshNodes, SshPlatform, known_hosts
 
 ANSWERED_SECONDS = 2.0
 """How long a host may take, before the launch, to answer another host at a port that nothing listens on."""

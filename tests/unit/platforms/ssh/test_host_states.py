@@ -18,7 +18,8 @@ from chaos.platforms.nodes import Site
 from chaos.platforms.ssh import host_helper, reach
 from chaos.platforms.ssh.connection import HostUnreachable, LoginRefused
 from chaos.platforms.ssh.inventory import Host
-from chaos.platforms.ssh.platform import SshNode, _refuse_one_machine
+from chaos.platforms.ssh.node import SshNode
+from chaos.platforms.ssh.platform import _refuse_one_machine
 from chaos.scenario.models.ssh import Ssh
 
 HOST = Host(
