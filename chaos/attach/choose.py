@@ -195,7 +195,7 @@ def _cannot_look(hidden: Sequence[Hidden]) -> str:
     )
 
 
-def _list(things: Iterable[object]) -> str:
-    lines = [f"\n  {thing}" for thing in things]
+def _list(items: Iterable[object]) -> str:
+    lines = [f"\n  {item}" for item in items]
     more = [f"\n  … and {len(lines) - _LISTED} more"] if len(lines) > _LISTED else []
     return "".join([*lines[:_LISTED], *more])

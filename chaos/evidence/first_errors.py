@@ -68,7 +68,7 @@ class _Left:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _TimedError:
     error: FirstError
     wall_ns: int | None
 
@@ -78,7 +78,7 @@ def first_errors(run_dir: Path) -> tuple[FirstError, ...]:
     errors: list[FirstError] = []
     left = _Left(MOST_BYTES_IN_ALL, MOST_LOGS, MOST_LINES)
     for directory in _attempts(run_dir / "logs"):
-        candidates: list[_Seen] = []
+        candidates: list[_TimedError] = []
         for path in _logs(directory):
             if left.none:
                 break
@@ -104,7 +104,7 @@ def _logs(directory: Path) -> list[Path]:
     return sorted(path for path in paths if path.is_file() and not path.is_symlink())
 
 
-def _errors_of(path: Path, attempt: str, name: str, left: _Left) -> Iterator[_Seen]:
+def _errors_of(path: Path, attempt: str, name: str, left: _Left) -> Iterator[_TimedError]:
     """Yield the first errors of one log. An error without a time was written after the last one that has a time."""
     reader, splitter = ErrorLineReader(timezone.utc), LineSplitter()
     match = _WORKER.fullmatch(path.name)
@@ -130,7 +130,7 @@ def _errors_of(path: Path, attempt: str, name: str, left: _Left) -> Iterator[_Se
                 text, own_rank, own_wall = error
                 wall_ns = wall_ns if own_wall is None else own_wall
                 rank_text = rank if own_rank is None else own_rank
-                yield _Seen(FirstError(attempt, rank_text, name, number, readable(text[:LONGEST])), wall_ns)
+                yield _TimedError(FirstError(attempt, rank_text, name, number, readable(text[:LONGEST])), wall_ns)
                 count += 1
                 if count == MOST_OF_A_LOG:
                     return
@@ -146,11 +146,11 @@ def _error_in(reader: ErrorLineReader, line: str) -> tuple[str, int | None, int 
     return (text.strip(), None, None) if _RAISED.match(text) else None
 
 
-def _moment(error: _Seen) -> tuple[float, str, int]:
+def _moment(error: _TimedError) -> tuple[float, str, int]:
     return (float("inf") if error.wall_ns is None else error.wall_ns, error.error.file, error.error.line)
 
 
-def _alike(candidates: list[_Seen]) -> list[FirstError]:
+def _alike(candidates: list[_TimedError]) -> list[FirstError]:
     """Return each error once, with how many other logs have it."""
     kept: dict[str, FirstError] = {}
     logs: dict[str, set[str]] = {}

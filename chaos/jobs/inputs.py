@@ -13,7 +13,7 @@ from typing import Any
 
 from chaos.base.walking import walk
 
-SEEN = "seen "
+BY_SIZE_AND_TIME = "seen "
 """Prefix of the entries for files by size and time only. A job may write to such a file itself."""
 
 MOST_FILES = 20_000
@@ -49,7 +49,7 @@ def named_inputs(words: Iterable[str], beside: Path | None = None) -> dict[str, 
             named = _named(text, beside)
             for path in () if named is None else (Path(f"{named}{ending}") for ending in _ENDINGS):
                 if (state := _state(path)) is not None:
-                    entries[f"{SEEN}{path}"] = state
+                    entries[f"{BY_SIZE_AND_TIME}{path}"] = state
     return entries
 
 
@@ -59,7 +59,7 @@ def module_inputs(search_path: str) -> dict[str, str]:
     for name in search_path.split(os.pathsep):
         # A relative one begins in the job's own directory, which is new.
         if name.startswith("/") and (root := Path(name)).is_dir():
-            entries[f"{SEEN}modules below {root}"] = _listing(_python_files(root))
+            entries[f"{BY_SIZE_AND_TIME}modules below {root}"] = _listing(_python_files(root))
     return entries
 
 
@@ -94,7 +94,7 @@ def _state(path: Path) -> str | None:
     try:
         if path.is_dir():
             return _listing(_files(path))
-        return _seen(path) if path.is_file() else None
+        return _size_and_time(path) if path.is_file() else None
     except OSError:
         return None
 
@@ -105,13 +105,13 @@ def _listing(files: Iterable[Path]) -> str:
         if number == MOST_FILES:
             break
         try:
-            digest.update(os.fsencode(file) + f"\0{_seen(file)}\0".encode())
+            digest.update(os.fsencode(file) + f"\0{_size_and_time(file)}\0".encode())
         except OSError:
             continue
     return digest.hexdigest()
 
 
-def _seen(file: Path) -> str:
+def _size_and_time(file: Path) -> str:
     status = file.stat()
     return f"{status.st_size} bytes, {status.st_mtime_ns} ns"
 

@@ -72,11 +72,11 @@ def read_holder(path: Path) -> Holder | None:
 
 def in_words(kind: str, holders: Mapping[int, Holder | None], now: float) -> str:
     """Return a sentence: who holds which of the numbers, since when, and how to go on."""
-    of_one: dict[Holder | None, list[int]] = {}
+    by_holder: dict[Holder | None, list[int]] = {}
     for number, holder in holders.items():
-        of_one.setdefault(None if holder is None else holder, []).append(number)
-    held = "; ".join(_of_one(kind, numbers, holder, now) for holder, numbers in of_one.items())
-    pids = sorted({holder.pid for holder in of_one if holder is not None})
+        by_holder.setdefault(None if holder is None else holder, []).append(number)
+    held = "; ".join(_held_by(kind, numbers, holder, now) for holder, numbers in by_holder.items())
+    pids = sorted({holder.pid for holder in by_holder if holder is not None})
     end = f", or end a run in order: {' or '.join(f'kill -INT {pid}' for pid in pids)}" if pids else ""
     return (
         f"every {kind} that would do is leased to another job on this host: {held}. This run starts when one is free. "
@@ -84,7 +84,7 @@ def in_words(kind: str, holders: Mapping[int, Holder | None], now: float) -> str
     )
 
 
-def _of_one(kind: str, numbers: Sequence[int], holder: Holder | None, now: float) -> str:
+def _held_by(kind: str, numbers: Sequence[int], holder: Holder | None, now: float) -> str:
     which = f"{kind}{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers))}"
     if holder is None:
         return f"{which} by a process that has left no record here: of another user, or of an earlier version"

@@ -43,12 +43,12 @@ def module_doc(point: EntryPoint | Member) -> str:
     return rest[0].upper() + rest[1:]
 
 
-def doc_of(thing: Any, method: str) -> str:
+def doc_of(subject: Any, method: str) -> str:
     """Return the docstring of a method, as a cell; empty if there is no such method.
 
     A page names the returned thing, without the verb of the docstring.
     """
-    text = cell(getattr(getattr(type(thing), method, None), "__doc__", None))
+    text = cell(getattr(getattr(type(subject), method, None), "__doc__", None))
     returned = text.removeprefix("Return ")
     return returned[:1].upper() + returned[1:]
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from chaos.history.event import Event
 
-UNTOLD = ": the clocks of their hosts do not tell"
+UNDECIDED = ": the clocks of their hosts do not tell"
 """Ends a sentence that begins with *whether*."""
 
 

@@ -71,11 +71,11 @@ def _expected(plan: Plan) -> str:
 def _judge_replaced(history: History, attempts: Sequence[str], collector: Collector, line: str) -> None:
     """Judge that no rank is started a second time within a launch: that would be rescheduling."""
     for attempt in attempts:
-        seen_pids = processes(history, attempt)
+        recorded_pids = processes(history, attempt)
         for rank, pid, _ in _ends_by_launcher(history, attempt):
-            if pid not in seen_pids.setdefault(rank, []):
-                seen_pids[rank].append(pid)
-        for rank, pids in sorted(seen_pids.items()):
+            if pid not in recorded_pids.setdefault(rank, []):
+                recorded_pids[rank].append(pid)
+        for rank, pids in sorted(recorded_pids.items()):
             if len(pids) > 1:
                 starts = history.select("agent.start", attempt=attempt, rank=rank)
                 observation = f"rank {rank} was started again in attempt {attempt}: processes {text_list(pids)}"

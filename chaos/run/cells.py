@@ -38,7 +38,7 @@ class Outcome(Protocol):
 
 def run_cells(
     cells: Sequence[Prepared],
-    run_one: Callable[[Prepared], Outcome],
+    run_cell: Callable[[Prepared], Outcome],
     *,
     started: str,
     clock: Callable[[], float],
@@ -56,7 +56,7 @@ def run_cells(
         begun = clock()
         cell, scenario = prepared.cell, prepared.scenario.name
         try:
-            outcome = run_one(prepared)
+            outcome = run_cell(prepared)
         except KeyboardInterrupt:
             summary = replace(summary, interrupted=True)
             done(summary)

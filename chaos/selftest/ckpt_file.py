@@ -33,11 +33,11 @@ class CkptFile:
 
     def content(self, tag: str) -> bytes:
         """Return the bytes of one tensor."""
-        return self._one(tag).content
+        return self._only_entry(tag).content
 
     def set_content(self, tag: str, content: bytes) -> None:
         """Replace the bytes of one tensor by as many others."""
-        old = self._one(tag)
+        old = self._only_entry(tag)
         if len(content) != len(old.content):
             raise ValueError(f"{tag} has {len(old.content)} bytes, not {len(content)}")
         self.entries[self.entries.index(old)] = replace(old, content=content)
@@ -69,7 +69,7 @@ class CkptFile:
 
     def remove(self, tag: str) -> None:
         """Leave one tensor out."""
-        self.entries.remove(self._one(tag))
+        self.entries.remove(self._only_entry(tag))
 
     def moments(self) -> list[str]:
         """Return names of the optimizer's slots."""
@@ -79,7 +79,7 @@ class CkptFile:
         """Return names of the network's weights and biases."""
         return [entry.tag for entry in self.entries if entry.tag.startswith("layer")]
 
-    def _one(self, tag: str) -> Entry:
+    def _only_entry(self, tag: str) -> Entry:
         entries = [entry for entry in self.entries if entry.tag == tag]
         if len(entries) != 1:
             raise NothingToMutate(f"{self.path.name} holds {len(entries)} tensors {tag}")

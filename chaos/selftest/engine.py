@@ -91,9 +91,9 @@ class Engine:
             self.watcher.note(str(error))
             unusable = [Row(defect, "not run", 0.0, str(error)) for defect in defects]
             return lambda: iter(unusable)
-        return partial(self._spoil, name, base, defects)
+        return partial(self._mutate, name, base, defects)
 
-    def _spoil(self, name: str, base: Path, defects: Sequence[Defect]) -> Iterator[Row]:
+    def _mutate(self, name: str, base: Path, defects: Sequence[Defect]) -> Iterator[Row]:
         self.on_base(name, base)
         for defect in defects:
             yield judge_mutant(defect, base, self.place / "spoilt", self.clock, keep=self.keep)

@@ -20,7 +20,7 @@ def moved(source: str, target: str) -> Mutate:
     def mutate(run_dir: Path) -> None:
         destination = run_dir / target
         destination.parent.mkdir(parents=True, exist_ok=True)
-        _one(run_dir, source).rename(destination)
+        _only_path(run_dir, source).rename(destination)
 
     return mutate
 
@@ -29,7 +29,7 @@ def copied(source: str, target: str) -> Mutate:
     """Return a mutation that copies a file or directory of the run."""
 
     def mutate(run_dir: Path) -> None:
-        path, destination = _one(run_dir, source), run_dir / target
+        path, destination = _only_path(run_dir, source), run_dir / target
         destination.parent.mkdir(parents=True, exist_ok=True)
         if path.is_dir():
             shutil.copytree(path, destination)
@@ -98,7 +98,7 @@ def buried(place: str) -> Mutate:
     return mutate
 
 
-def _one(run_dir: Path, pattern: str) -> Path:
+def _only_path(run_dir: Path, pattern: str) -> Path:
     paths = sorted(run_dir.glob(pattern))
     if len(paths) != 1:
         raise NothingToMutate(f"{pattern} is there {len(paths)} times")

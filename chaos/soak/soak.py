@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from chaos.jobs.inputs import SEEN
+from chaos.jobs.inputs import BY_SIZE_AND_TIME
 from chaos.jobs.kind import JobError
 from chaos.run.made_with import code_key
 from chaos.run.prepare.inputs import inputs_of
@@ -124,7 +124,7 @@ def keys_of_cells(
         except (JobError, OSError) as error:
             inputs = {"not readable": str(error)}
         inputs_by_name.update({f"{name} of cell {cell.name}": value for name, value in inputs.items()})
-    solid = {name: value for name, value in inputs_by_name.items() if not name.startswith(SEEN)}
+    solid = {name: value for name, value in inputs_by_name.items() if not name.startswith(BY_SIZE_AND_TIME)}
     sources = key_of_runs(loaded.path, settings, package, versions(), solid)
     of = hashlib.blake2b((sources + json.dumps(inputs_by_name, sort_keys=True)).encode(), digest_size=8).hexdigest()
     return Keys(of, sources)

@@ -107,10 +107,10 @@ def _judge_run(plan: Plan, history: History, collector: Collector) -> None:
         collector.unknown(expected, "some writers do not name their run", *places(starts.values()))
     elif len(starts) > 1:
         collector.unknown(expected, f"there are writers of {len(starts)} runs", *places(starts.values()))
-    strangers = {
+    unplanned = {
         event.rank: event for event in history.events if event.rank is not None and event.rank >= plan.layout.ranks
     }
-    for rank, event in strangers.items():
+    for rank, event in unplanned.items():
         collector.unknown(expected, f"there is a rank {rank}", event.source, data=about(rank))
     collector.settle(expected, "they are")
 

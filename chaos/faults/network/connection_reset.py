@@ -90,7 +90,7 @@ class ConnectionReset(FaultKind):
             resets = parse(_record(victim, node).read_text("utf-8"))
             network = node_network(job)
             # The cookie is of one kernel, and nodes may have one each: the node whose kernel knows it has that end.
-            open_ones = {
+            open_connections = {
                 (connection.source, connection.cookie)
                 for which in (node, *there)
                 for connection in network.established(which, of_run=False)
@@ -98,7 +98,7 @@ class ConnectionReset(FaultKind):
         except (PlatformError, OSError) as error:
             raise missed(error) from error
         assert isinstance(resets, list)
-        left = sum(bool(_ends(connection) & open_ones) for connection in resets)
+        left = sum(bool(_ends(connection) & open_connections) for connection in resets)
         return {"signal": None, "port": port_of(victim), "reset": resets, "left": left} if left == 0 else None
 
     def in_running_job(self) -> FaultKind:

@@ -41,20 +41,20 @@ class NodeVolumeGone(FaultKind):
         """Take the volume from the node, once."""
         node, directory = node_of(job, victim), directory_of(victim)
         directory.mkdir(parents=True, exist_ok=True)
-        before = _mount_seen(job, victim, node)
+        before = _mount_of_rank(job, victim, node)
         make_once(victim, node, lambda _: before is not None and before.removed, lambda: node.take_directory(directory))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the removed directory that the rank's process sees, and the kernel's refusal of a file there."""
         node, directory = node_of(job, victim), directory_of(victim)
-        mount = _mount_seen(job, victim, node)
+        mount = _mount_of_rank(job, victim, node)
         if mount is None or not mount.removed:
             return None
         refused = name_refused(directory, node.process_here(victim.identity.pid))
         return shown(mount, refused) if refused == "ENOENT" else None
 
 
-def _mount_seen(job: Job, victim: Victim, node: ActsOnNode) -> Mount | None:
+def _mount_of_rank(job: Job, victim: Victim, node: ActsOnNode) -> Mount | None:
     """Return the mount that the rank's own process sees there, by the kernel. Raises FaultMissed if it has ended."""
     if job.state(victim.identity) in ("gone", "zombie"):
         raise FaultMissed(f"rank {victim.rank} has ended")

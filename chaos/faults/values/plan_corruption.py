@@ -38,7 +38,7 @@ def what_of(fault: PlannedFault) -> str:
     return _WHAT.get(fault.kind) or str(fault.parameters.get("where", "gradient"))
 
 
-def one_of(what: str) -> str:
+def with_article(what: str) -> str:
     """Return the word with its article."""
     return f"{'an' if what[0] in 'aeiou' else 'a'} {what}"
 
@@ -53,7 +53,7 @@ def corruptions(faults: Sequence[Scheduled]) -> Iterator[Change]:
     for fault in faults:
         if fault.effect.alters == "value":
             what = what_of(fault.fault)
-            shown_by_state = "" if what in BY_ITSELF else one_of(what)
+            shown_by_state = "" if what in BY_ITSELF else with_article(what)
             yield Change(fault, _limit(fault), silent=True, shown_by_state=shown_by_state)
 
 
@@ -63,7 +63,7 @@ def _limit(scheduled_fault: Scheduled) -> Comparable:
     what = what_of(fault)
     # The loss of the step itself is computed before its gradients are reduced.
     losses = step if what == "gradient" else step - 1
-    why = f"fault {fault.id} changes {one_of(what)} in step {step}, and no mechanism is promised to detect it"
+    why = f"fault {fault.id} changes {with_article(what)} in step {step}, and no mechanism is promised to detect it"
     if what == "batch":  # another batch, but a good one
         return Comparable(step - 1, losses, why)
     return Comparable(step - 1, losses, why, finite_until=losses, finite_gradients_until=step - 1)
@@ -72,8 +72,8 @@ def _limit(scheduled_fault: Scheduled) -> Comparable:
 def explain_corruptions(faults: Sequence[PlannedFault]) -> tuple[str, ...]:
     """Return the promise for each silent corruption."""
     return tuple(
-        f"fault {fault.id} changes {one_of(what_of(fault))} of its ranks in step {fault.trigger['step']} and reports "
-        f"nothing. No mechanism is promised to detect it, so none may act on it, and {_comes_of(fault)}"
+        f"fault {fault.id} changes {with_article(what_of(fault))} of its ranks in step {fault.trigger['step']} and "
+        f"reports nothing. No mechanism is promised to detect it, so none may act on it, and {_comes_of(fault)}"
         for fault in faults
         if fault.effect.alters == "value"
     )
@@ -111,7 +111,7 @@ def _check_place(scenario: Scenario, fault: Scheduled, traits: JobTraits, proble
         can = f"; what can be changed there: {', '.join(sorted(traits.alters))}" if traits.alters else ""
         problems.add(
             f"{path}.kind",
-            f"in a job of kind {scenario.job.kind!r} nothing can change {one_of(what)}{can}",
+            f"in a job of kind {scenario.job.kind!r} nothing can change {with_article(what)}{can}",
             text=fault.fault.kind,
             hint="use kind plain",
         )
@@ -122,7 +122,7 @@ def _check_place(scenario: Scenario, fault: Scheduled, traits: JobTraits, proble
     if what in PLACES and trigger.get("phase") != PLACES[what]:
         problems.add(
             f"{path}.trigger",
-            f"{one_of(what)} is changed at {PLACES[what]} of a step, not at {trigger.get('phase')}",
+            f"{with_article(what)} is changed at {PLACES[what]} of a step, not at {trigger.get('phase')}",
             text=str(trigger.get("phase")),
             hint=f"write phase: {PLACES[what]}",
         )
@@ -150,7 +150,7 @@ def _check_place(scenario: Scenario, fault: Scheduled, traits: JobTraits, proble
             hint="remove job.tre, or use the fault kind spike",
         )
     if "parameter" in fault.fault.parameters and what != "weight":
-        message = f"parameter names a weight, but {one_of(what)} is changed: it is one flat array"
+        message = f"parameter names a weight, but {with_article(what)} is changed: it is one flat array"
         problems.add(f"{path}.parameters.parameter", message, hint="leave it out, or write where: weight")
 
 

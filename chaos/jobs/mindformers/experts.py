@@ -173,8 +173,8 @@ def _readings(case: Case, mesh: Mesh) -> tuple[list[Reading], str]:
     """
     whole, cut = _strides(case, mesh, mesh.experts), _strides(case, mesh, mesh.experts * mesh.model)
     spread = mesh.data // mesh.context * mesh.model % mesh.experts == 0
-    whole_ones = [Reading("whole experts (moev3.py)", mesh, share) for share in whole if spread]
-    cut_ones = [Reading("sliced experts (moe.py)", mesh, stride) for stride in cut if mesh.data % mesh.experts == 0]
+    whole_readings = [Reading("whole experts (moev3.py)", mesh, share) for share in whole if spread]
+    cut_readings = [Reading("sliced experts (moe.py)", mesh, stride) for stride in cut if mesh.data % mesh.experts == 0]
     if not _legacy(case):
         return [Reading("whole experts", mesh, share) for share in whole if spread], ""
     number, expert_parallel = (
@@ -183,13 +183,14 @@ def _readings(case: Case, mesh: Mesh) -> tuple[list[Reading], str]:
     grouped, shared = case.value("moe_config.use_gmm"), case.typed.whole("moe_config.shared_expert_num")
     if number is None or number < 2:
         missing = "write moe_config.expert_num and moe_config.use_gmm, as the model has them"
-        return [*whole_ones, *cut_ones, Reading("the weights of a model without experts", mesh, None)], missing
+        return [*whole_readings, *cut_readings, Reading("the weights of a model without experts", mesh, None)], missing
     by_moev3 = grouped is not None and grouped.data is True
     if by_moev3 and shared:
-        return whole_ones, ""
+        return whole_readings, ""
     if not by_moev3 and expert_parallel in (None, mesh.model):
-        return cut_ones, ""
-    return [*whole_ones, *cut_ones], "write shared_expert_num beside use_gmm, or leave expert_model_parallel out"
+        return cut_readings, ""
+    missing = "write shared_expert_num beside use_gmm, or leave expert_model_parallel out"
+    return [*whole_readings, *cut_readings], missing
 
 
 def _strides(case: Case, mesh: Mesh, stride: int) -> list[int]:

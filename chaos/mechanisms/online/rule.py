@@ -16,7 +16,7 @@ from chaos.mechanisms.handler_calls import (
     judge_returns,
     judge_silence,
 )
-from chaos.mechanisms.order import UNTOLD, suspicious
+from chaos.mechanisms.order import UNDECIDED, suspicious
 from chaos.mechanisms.registry import Rule
 from chaos.mechanisms.repair_phases import phase_ends
 from chaos.observe.logs.log_event import LogEvent
@@ -104,7 +104,7 @@ def _judge_order(case: Case, calls: dict[str, dict[int, list[Event]]]) -> None:
             observation = f"repair was called on rank {first.rank} before rank {last.rank} was clean"
             case.collector.fail(expected, observation, first.source, last.source, data=about(first.rank))
         else:
-            observation = f"whether rank {last.rank} was clean when repair was called on rank {first.rank}{UNTOLD}"
+            observation = f"whether rank {last.rank} was clean when repair was called on rank {first.rank}{UNDECIDED}"
             case.collector.unknown(expected, observation, first.source, last.source, data=about(last.rank))
 
 

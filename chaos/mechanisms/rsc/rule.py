@@ -13,7 +13,7 @@ from chaos.evidence.timestamp import Timestamp
 from chaos.history.event import Event
 from chaos.mechanisms.case import Case
 from chaos.mechanisms.markers import Launch
-from chaos.mechanisms.order import UNTOLD, suspicious
+from chaos.mechanisms.order import UNDECIDED, suspicious
 from chaos.mechanisms.registry import Rule
 from chaos.mechanisms.rsc.phases import phase_ends, started_again
 from chaos.plan.effect import effect_of
@@ -138,7 +138,7 @@ def _judge_order(case: Case, old: dict[int, Event], new: dict[int, Event]) -> No
         elif pair is not None:
             first, last, _ = pair
             observation = (
-                f"whether rank {last.data.get('child_rank')} had ended when rank {first.rank} was started{UNTOLD}"
+                f"whether rank {last.data.get('child_rank')} had ended when rank {first.rank} was started{UNDECIDED}"
             )
             case.collector.unknown(
                 expected, observation, first.source, last.source, data=about(last.data.get("child_rank"))

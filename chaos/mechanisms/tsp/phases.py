@@ -26,20 +26,20 @@ def _paused(launch: Launch, after: int) -> Timestamp:
     return latest(Timestamp.of(halt.noticed) for halt in _stops(launch, after))
 
 
-def _told_to_go_on(launch: Launch, after: int) -> Timestamp:
+def _ordered_to_go_on(launch: Launch, after: int) -> Timestamp:
     orders = launch.history.select("fault.ending")
     return first_of(orders, _paused(launch, after).mono, "the order to go on")
 
 
 def _first_after_pause(launch: Launch, after: int) -> Timestamp:
-    order = _told_to_go_on(launch, after).mono
+    order = _ordered_to_go_on(launch, after).mono
     ended = by_rank(launch.history, "step.end", TRAIN)
     ends = [event for events in ended.values() for event in [later for later in events if later.mono >= order][:1]]
     return last_of_ranks(launch, ends, "the end of a step after the pause", launch.plan.layout.ranks)
 
 
 _MARKERS: Mapping[str, Marker] = MappingProxyType(
-    {"stop": _paused, "pause": _told_to_go_on, "first step": _first_after_pause}
+    {"stop": _paused, "pause": _ordered_to_go_on, "first step": _first_after_pause}
 )
 
 

@@ -12,7 +12,7 @@ from chaos.history.event import Event
 from chaos.mechanisms.case import Case
 from chaos.mechanisms.failed_attempt import judge_tried
 from chaos.mechanisms.failed_save import judge_refused
-from chaos.mechanisms.order import UNTOLD, suspicious
+from chaos.mechanisms.order import UNDECIDED, suspicious
 from chaos.mechanisms.registry import Rule
 from chaos.mechanisms.ttp.phases import phase_ends
 
@@ -156,7 +156,7 @@ def _judge_order(case: Case, renames: list[Event]) -> None:
         observation = f"rank {first.rank} renamed before rank {last.rank} had saved"
         case.collector.fail(EXPECTED, observation, case.line, first.source, last.source, data=about(first.rank))
     else:
-        observation = f"whether rank {last.rank} had saved when rank {first.rank} renamed{UNTOLD}"
+        observation = f"whether rank {last.rank} had saved when rank {first.rank} renamed{UNDECIDED}"
         case.collector.unknown(EXPECTED, observation, first.source, last.source, data=about(last.rank))
 
 

@@ -116,7 +116,7 @@ def remove_run_objects(client: DockerClient, token: str) -> list[str]:
     return done
 
 
-def things_of(client: DockerClient, token: str) -> list[str]:
+def objects_of(client: DockerClient, token: str) -> list[str]:
     """Return the containers and networks of a run, in words."""
     networks = client.networks.list(filters={"label": f"{RUN_LABEL}={token}"})
     containers = [f"container {container.name}" for container in containers_of(client, token)]

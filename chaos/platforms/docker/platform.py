@@ -23,9 +23,9 @@ from chaos.platforms.docker.engine import (
     engine_errors,
     identity_of,
     node_container,
+    objects_of,
     remove_run_objects,
     state_of,
-    things_of,
 )
 from chaos.platforms.docker.image import borrowed, outermost
 from chaos.platforms.docker.kind import KIND
@@ -98,7 +98,7 @@ class DockerPlatform:
         client = connect_again(arguments)
         try:
             with engine_errors("the Docker engine does not say what it has of the run"):
-                return things_of(client, token)
+                return objects_of(client, token)
         finally:
             client.close()
 

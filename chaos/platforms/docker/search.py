@@ -36,9 +36,9 @@ def search_engine(arguments: Mapping[str, Any], token: str, run_dir: Path) -> li
     ]
 
 
-def _is_own(thing: Mapping[str, Any], token: str, name: str) -> bool:
-    labels = thing.get("Labels") or {}
-    return labels.get(RUN_LABEL) == token or any(known.startswith(name) for known in _names(thing))
+def _is_own(item: Mapping[str, Any], token: str, name: str) -> bool:
+    labels = item.get("Labels") or {}
+    return labels.get(RUN_LABEL) == token or any(known.startswith(name) for known in _names(item))
 
 
 def _binds(container: Mapping[str, Any], run_dir: Path) -> bool:
@@ -46,11 +46,11 @@ def _binds(container: Mapping[str, Any], run_dir: Path) -> bool:
     return any(source.is_relative_to(run_dir) for source in sources)
 
 
-def _name(thing: Mapping[str, Any]) -> str:
-    return next(iter(_names(thing)), str(thing.get("Id")))
+def _name(item: Mapping[str, Any]) -> str:
+    return next(iter(_names(item)), str(item.get("Id")))
 
 
-def _names(thing: Mapping[str, Any]) -> Iterable[str]:
+def _names(item: Mapping[str, Any]) -> Iterable[str]:
     """Return a container's names: the engine lists several, with a slash before each."""
-    listed = thing.get("Names") or [thing.get("Name")]
+    listed = item.get("Names") or [item.get("Name")]
     return [str(name).removeprefix("/") for name in listed if name]

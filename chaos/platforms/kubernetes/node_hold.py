@@ -19,7 +19,7 @@ from chaos.platforms.kubernetes.workload import Manifest
 STATUS = "status"
 """The part of a node that its kubelet puts back; the other parts are keys of its ``spec``."""
 
-UNTOLD = ""
+NO_FAULT = ""
 """The fault of a hold that does not name its fault, as an older harness wrote it."""
 
 
@@ -47,7 +47,7 @@ class Hold:
 
     def of(self, fault: str | None) -> tuple[str, ...]:
         """Return the faults whose hold ends with that fault; None: with the run."""
-        return tuple(candidate for candidate in self.faults if fault is None or candidate in (fault, UNTOLD))
+        return tuple(candidate for candidate in self.faults if fault is None or candidate in (fault, NO_FAULT))
 
     def without(self, fault: str | None, spec: Mapping[str, Any], ready: bool) -> tuple[Manifest, Hold]:
         """Return the keys of ``spec`` to put back when a fault ends, with their values, and the remaining hold.
@@ -94,7 +94,7 @@ def hold_of(run: str, node: Mapping[str, Any]) -> Hold:
         raise _unreadable(names.BEFORE_ANNOTATION)
     faults = _mapping(marks, names.HELD_FOR_ANNOTATION)
     if not faults:
-        return Hold(run, {UNTOLD: (*sorted(kept), STATUS)}, kept)
+        return Hold(run, {NO_FAULT: (*sorted(kept), STATUS)}, kept)
     if not all(isinstance(parts, list) and all(isinstance(part, str) for part in parts) for parts in faults.values()):
         raise _unreadable(names.HELD_FOR_ANNOTATION)
     return Hold(run, {fault: tuple(parts) for fault, parts in faults.items()}, kept)

@@ -53,7 +53,7 @@ def own_objects(path: Path, settings: Kubernetes, nodes: int, named: Named) -> t
         metadata = manifest["metadata"]
         metadata["labels"] = {**(metadata.get("labels") or {}), **named.labels}
         made.append(manifest)
-    return job_name, sorted(made, key=lambda one: workload_of(one) is not None)
+    return job_name, sorted(made, key=lambda manifest: workload_of(manifest) is not None)
 
 
 def _run_problems(path: Path, checked: Checked, settings: Kubernetes, demands: Demands) -> Iterator[Problem]:

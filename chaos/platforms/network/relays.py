@@ -37,10 +37,10 @@ class Relays:
         device, table = _device(node), str(_FIRST + node)
         program = (sys.executable, "-I", str(Path(relay.__file__)))
         numbers = (str(what.delay), str(what.jitter), str(what.loss))
-        with self._router.entering() as way:
+        with self._router.entering() as prefix:
             try:
                 process = subprocess.Popen(
-                    (*way, *program, device, *numbers, fault),
+                    (*prefix, *program, device, *numbers, fault),
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
@@ -56,8 +56,8 @@ class Relays:
         self._router.do("ip", "link", "set", device, "alias", fault, "up")
         self._router.do("ip", "route", "add", "default", "dev", device, "table", table)
         for source in sources:
-            way = ("iif", source, "to", f"{address}/32", "lookup", table)
-            self._router.do("ip", "rule", "add", "pref", _preference(fault, node), *way)
+            selector = ("iif", source, "to", f"{address}/32", "lookup", table)
+            self._router.do("ip", "rule", "add", "pref", _preference(fault, node), *selector)
 
     def shown(self, fault: str, node: int) -> dict[str, int] | None:
         """Return how many packets the kernel has given to a fault's relay and got back; None without a relay."""

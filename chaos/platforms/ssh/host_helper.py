@@ -269,7 +269,7 @@ class HostHelper(HelperClient):
         there = list_there(self._sftp, f"{self._run}/job").files
         for path in entries_below(root, raise_too_deep):
             name = path.relative_to(root).as_posix()
-            if not path.is_symlink() and (path.is_dir() or there.get(name) != _seen(path)):
+            if not path.is_symlink() and (path.is_dir() or there.get(name) != _listed(path)):
                 yield path, f"{run}/job/{name}"
 
     # Files from the host.
@@ -309,6 +309,6 @@ class HostHelper(HelperClient):
             raise PlatformError(f"{self._host}: {error}") from error
 
 
-def _seen(path: Path) -> ListedFile:
+def _listed(path: Path) -> ListedFile:
     status = path.stat()
     return ListedFile(status.st_size, int(status.st_mtime))

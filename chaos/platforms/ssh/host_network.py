@@ -63,7 +63,7 @@ class HostNetwork:
 
     def cuts(self, fault: str) -> set[Direction]:
         """Return the directions that a fault's own rules cut, altogether or for some ports."""
-        return {way for way, counter in self._laid(fault) if _cuts(counter.rule)}
+        return {direction for direction, counter in self._laid(fault) if _cuts(counter.rule)}
 
     def block(self, fault: str, meant: Sequence[tuple[Direction, Ports]]) -> None:
         """Drop only TCP packets between these ports."""
@@ -75,7 +75,7 @@ class HostNetwork:
     def lost(self, fault: str, meant: Sequence[tuple[Direction, Ports]]) -> list[Direction]:
         """Return the directions in which packets have vanished by the fault's own rule, which still exists."""
         vanished = {counter.rule for _, counter in self._laid(fault) if counter.vanished[0]}
-        return [way for way, ports in meant if self._rule(way, ports) in vanished]
+        return [direction for direction, ports in meant if self._rule(direction, ports) in vanished]
 
     def blocked(self, fault: str, port: int, meant: Sequence[tuple[Direction, Ports]], node: int) -> Blocked:
         """Return the effects of the block that the hosts show.
@@ -83,7 +83,7 @@ class HostNetwork:
         Packets are sent every way first: by the others to the port, and from the port to the hosts that must receive
         nothing of it. Answers from another port show which other packets pass.
         """
-        others = sorted({peer for way, _ in meant for peer in way} - {node})
+        others = sorted({peer for direction, _ in meant for peer in direction} - {node})
         address, helper = self.address(node), self._hosts[node].helper
         addresses = [self.address(peer) for peer in others]
         count = helper.connections_at(address, port, addresses)

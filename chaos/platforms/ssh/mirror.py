@@ -170,7 +170,7 @@ class Mirror:
             followed.let_go()
 
     @contextlib.contextmanager
-    def _one(self, at: str, name: str) -> Iterator[None]:
+    def _errors_of_file(self, at: str, name: str) -> Iterator[None]:
         """Keep an error with one file from stopping the other copies. A missing file was renamed."""
         try:
             yield
@@ -190,14 +190,14 @@ class Mirror:
         for name in sorted(self._sftp.listdir(f"{self._run}/history")):
             if name.startswith(f"{self._attempt}-") and name.endswith(".jsonl") and "/" not in name:
                 followed = self._histories.setdefault(name, Followed(self._run_here / "history" / name))
-                with self._one(_HISTORY, name):
+                with self._errors_of_file(_HISTORY, name):
                     followed.catch_up(self._sftp, f"{self._run}/history/{name}")
 
     def _look_at_logs(self) -> None:
         inside = f"logs/{self._attempt}"
         listing = self._listing(_LOGS, f"{self._run}/{inside}")
         for name, entry in listing.files.items():
-            with self._one(_LOGS, name):
+            with self._errors_of_file(_LOGS, name):
                 followed = self._logs.setdefault(name, Followed(self._own(self._run_here / inside / name)))
                 if entry.size < followed.copied:
                     followed.again()
@@ -209,7 +209,7 @@ class Mirror:
         inside = f"logs/{self._attempt}"
         files = self._listing(_LOGS, f"{self._run}/{inside}").files
         for name in files:
-            with self._one(_LOGS, name):
+            with self._errors_of_file(_LOGS, name):
                 fetch(self._sftp, f"{self._run}/{inside}/{name}", self._own(self._run_here / inside / name))
         for name in self._logs.keys() - files.keys():
             (self._run_here / inside / name).unlink(missing_ok=True)
@@ -236,7 +236,7 @@ class Mirror:
 
     def _bring(self, name: str, entry: ListedFile) -> None:
         here = self._meeting_here / name
-        with self._one(_MEETING, name):
+        with self._errors_of_file(_MEETING, name):
             fetch(self._sftp, f"{self._meeting}/{name}", here)
             self._met[name] = entry
             self._brought[name] = _version(here)
@@ -250,7 +250,7 @@ class Mirror:
                         self._sftp.mkdir(f"{self._meeting}/{name}", 0o700)
                     self._directories.add(name)
             elif not here.name.startswith("."):
-                with self._one(_MEETING, name):
+                with self._errors_of_file(_MEETING, name):
                     self._take_file(here, name)
 
     def _unseen(self, error: OSError) -> None:

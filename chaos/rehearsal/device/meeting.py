@@ -55,8 +55,8 @@ class Meeting:
 
     def _say_all_here(self, deadline: float) -> None:
         self.links.offer(list(self.links.peers.values()), _ALL_HERE, numpy.zeros(0, numpy.uint8))
-        while untold := [peer.rank for peer in self.links.peers.values() if peer.outgoing]:
-            self._check_join(deadline, untold)
+        while waiting := [peer.rank for peer in self.links.peers.values() if peer.outgoing]:
+            self._check_join(deadline, waiting)
             self.links.serve_ready(max(0.0, deadline - time.monotonic()))
 
     def _join_at(self, first: Peer, deadline: float) -> None:

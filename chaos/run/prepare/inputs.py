@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from chaos.base.refusal import Refused
-from chaos.jobs.inputs import SEEN, changes, module_inputs, named_inputs
+from chaos.jobs.inputs import BY_SIZE_AND_TIME, changes, module_inputs, named_inputs
 from chaos.jobs.kind import JobError, JobKind
 from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.kind import PlatformKind
@@ -86,7 +86,7 @@ class Inputs:
                 f"{self._differences(sources, now)} while the run went on, so its launches are not of one job; run it "
                 f"again, and leave the files as they are meanwhile{self._advice(sources)}"
             )
-        return tuple(name.removeprefix(SEEN) for name in changed_inputs)
+        return tuple(name.removeprefix(BY_SIZE_AND_TIME) for name in changed_inputs)
 
     def _differences(self, names: Iterable[str], now: Inputs) -> str:
         """Return what has become of each of these inputs, in words."""
@@ -114,7 +114,7 @@ class Inputs:
 
 def _sources(changed: Iterable[str]) -> list[str]:
     """Keep the changed inputs that are known by content: sources and configurations."""
-    return [name for name in changed if not name.startswith(SEEN)]
+    return [name for name in changed if not name.startswith(BY_SIZE_AND_TIME)]
 
 
 def planned_inputs(

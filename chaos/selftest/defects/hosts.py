@@ -48,7 +48,7 @@ def _ordered_afterwards(records: Records) -> None:
     records.drop([order])
 
 
-def _told_of_host(event: str, node: int, **what: object) -> Mutate:
+def _reported_of_host(event: str, node: int, **what: object) -> Mutate:
     """Return a mutation: the platform reports something of a host when the first launch has ended."""
 
     def change(records: Records) -> None:
@@ -143,7 +143,9 @@ DEFECTS = (
         "A history of the other host could not be brought here.",
         chain(
             removed("history/train-rank_0-*.jsonl"),
-            _told_of_host("host.unfetched", OTHER, files={"history/train-rank_0-1.jsonl": "Connection reset by peer"}),
+            _reported_of_host(
+                "host.unfetched", OTHER, files={"history/train-rank_0-1.jsonl": "Connection reset by peer"}
+            ),
         ),
         _FETCHED,
         "history/train-rank_0-1.jsonl (Connection reset by peer)",
@@ -152,7 +154,7 @@ DEFECTS = (
     _defect(
         "host-nothing-fetched",
         "No file of the other host could be brought here in the end, and no reason is recorded.",
-        _told_of_host("host.unfetched", OTHER, files={}),
+        _reported_of_host("host.unfetched", OTHER, files={}),
         _FETCHED,
         "all (no reason is recorded)",
         check="history",
@@ -160,7 +162,7 @@ DEFECTS = (
     _defect(
         "host-lost-from-sight",
         "The connection to the other host was lost, and what the host did afterwards is unknown.",
-        _told_of_host("host.lost", OTHER, why="the connection is silent"),
+        _reported_of_host("host.lost", OTHER, why="the connection is silent"),
         _FETCHED,
         "what the host did afterwards is unknown",
         check="history",

@@ -35,8 +35,8 @@ def _drifting(*ranks: int) -> Mutate:
 def _last_bit(records: Records) -> None:
     digest = records.digest(2, LAST, "resume")
     (bits,) = struct.unpack("<I", struct.pack("<f", float.fromhex(digest["loss"])))
-    (next_one,) = struct.unpack("<f", struct.pack("<I", bits + 1))
-    digest["loss"] = float(next_one).hex()
+    (next_value,) = struct.unpack("<f", struct.pack("<I", bits + 1))
+    digest["loss"] = float(next_value).hex()
 
 
 def _digest_of(step: int, rank: int, name: str, attempt: str = "resume") -> Mutate:
@@ -71,7 +71,7 @@ def _gradients(norm: str) -> Mutate:
     return recorded(lambda records: records.digest(1, 8, "resume")["gradients"].update(norm=norm))
 
 
-def _losses_untold(records: Records) -> None:
+def _losses_not_recorded(records: Records) -> None:
     for step in range(6, LAST + 1):
         records.digest(1, step)["loss"] = None
 
@@ -178,6 +178,6 @@ DEFECTS = (
         "loss",
         ("no loss of rank 1 at step 6, here or in the baseline",),
         "unknown",
-        chain(recorded(_losses_untold), recorded(_losses_untold, baseline=True)),
+        chain(recorded(_losses_not_recorded), recorded(_losses_not_recorded, baseline=True)),
     ),
 )

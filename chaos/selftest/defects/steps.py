@@ -140,7 +140,7 @@ def _swap_groups(run_dir: Path) -> None:
     shutil.copy2(directory / "rank_1/group_info.pb", directory / "rank_0/group_info.pb")
 
 
-def _moments_untold(records: Records) -> None:
+def _moments_not_recorded(records: Records) -> None:
     initial = records.first("initial", rank=3, attempt="resume")
     initial["parameters"] = {
         name: parameter for name, parameter in initial["parameters"].items() if not name.startswith("moments.")
@@ -316,6 +316,6 @@ DEFECTS = (
         "resume",
         ("rank 3 has recorded no digests of moments.",),
         "unknown",
-        recorded(_moments_untold),
+        recorded(_moments_not_recorded),
     ),
 )

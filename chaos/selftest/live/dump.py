@@ -88,11 +88,11 @@ def not_renamed(agent: Agent) -> None:
         return 0
 
 
-def _before_end_of_life_save(agent: Agent, spoil: Any) -> None:
+def _before_end_of_life_save(agent: Agent, mutate: Any) -> None:
     @replaces(agent, "mindspore.train.serialization", "save_checkpoint")
     def save(original: Any, save_obj: Any, path: Any, *args: Any, **kwargs: Any) -> Any:
         if "__exception_save__" in (kwargs.get("append_dict") or {}):
-            spoil()
+            mutate()
         return original(save_obj, path, *args, **kwargs)
 
 

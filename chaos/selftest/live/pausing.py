@@ -36,7 +36,7 @@ def too_short(agent: Agent) -> None:
         return original(self, deadline)
 
 
-def _while_paused(agent: Agent, spoil: Any) -> None:
+def _while_paused(agent: Agent, mutate: Any) -> None:
     """Mutate the parameters, ``name`` and array, while this rank is paused."""
     if agent.place.rank is None:
         return
@@ -49,7 +49,7 @@ def _while_paused(agent: Agent, spoil: Any) -> None:
             assert agent.barriers is not None
             for name, parameter in agent.barriers.parameters:
                 array = parameter.asnumpy().copy()
-                spoil(name, array)
+                mutate(name, array)
                 if (array != parameter.asnumpy()).any():
                     acted(agent, f"{name} is changed while the training is paused")
                 parameter.set_data(Tensor(array))
@@ -59,21 +59,21 @@ def _while_paused(agent: Agent, spoil: Any) -> None:
 def counter_moved(agent: Agent) -> None:
     """Advance the optimizer's step counter by one after the pause, so that the last step is left out."""
 
-    def spoil(name: str, array: Any) -> None:
+    def mutate(name: str, array: Any) -> None:
         if name == "global_step":
             array += 1
 
-    _while_paused(agent, spoil)
+    _while_paused(agent, mutate)
 
 
 def weight_changed(agent: Agent) -> None:
     """Change one bit of one weight of rank 1 during the pause."""
 
-    def spoil(name: str, array: Any) -> None:
+    def mutate(name: str, array: Any) -> None:
         if name == "layer3.weight" and agent.place.rank == 1:
             array.reshape(-1).view("uint32")[7] ^= 1
 
-    _while_paused(agent, spoil)
+    _while_paused(agent, mutate)
 
 
 def downgraded(agent: Agent) -> None:

@@ -71,7 +71,7 @@ def order_of_first_epoch(agent: Agent) -> None:
         return original(self, position % self.per_epoch)
 
 
-def _after_copy(agent: Agent, name: str, spoil: Any) -> None:
+def _after_copy(agent: Agent, name: str, mutate: Any) -> None:
     if agent.place.rank is None:
         return
 
@@ -82,7 +82,7 @@ def _after_copy(agent: Agent, name: str, spoil: Any) -> None:
             assert agent.barriers is not None
             parameter = dict(agent.barriers.parameters)[name]
             copied = parameter.copy()
-            spoil(parameter)
+            mutate(parameter)
             if (parameter != copied).any():
                 acted(agent, f"{name} is not what was copied")
 
@@ -90,19 +90,19 @@ def _after_copy(agent: Agent, name: str, spoil: Any) -> None:
 def random_state_not_copied(agent: Agent) -> None:
     """Let the repaired rank draw from the beginning of its random numbers."""
 
-    def spoil(parameter: Any) -> None:
+    def mutate(parameter: Any) -> None:
         parameter[1] = 0
 
-    _after_copy(agent, "random_state", spoil)
+    _after_copy(agent, "random_state", mutate)
 
 
 def power_not_copied(agent: Agent) -> None:
     """Let the repaired rank correct the bias of its moments as in the first step."""
 
-    def spoil(parameter: Any) -> None:
+    def mutate(parameter: Any) -> None:
         parameter[...] = 1
 
-    _after_copy(agent, "beta2_power", spoil)
+    _after_copy(agent, "beta2_power", mutate)
 
 
 def copy_broken_off(agent: Agent) -> None:

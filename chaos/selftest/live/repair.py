@@ -14,8 +14,8 @@ _RETRY = "chaos.rehearsal.ttp.retry"
 _LOOK_SECONDS = 10.0
 
 
-def _after_copy(agent: Agent, spoil: Any) -> None:
-    """Mutate the state that a rank has got from another: ``spoil`` changes an array in place, given its name."""
+def _after_copy(agent: Agent, mutate: Any) -> None:
+    """Mutate the state that a rank has got from another: ``mutate`` changes an array in place, given its name."""
 
     @replaces(agent, _DEVICE, "Device._send_recv")
     def send_recv(original: Any, self: Any, parameters: Any, source: int, target: int) -> Any:
@@ -25,7 +25,7 @@ def _after_copy(agent: Agent, spoil: Any) -> None:
 
             for parameter in parameters:
                 array = parameter.asnumpy().copy()
-                spoil(parameter.name, array)
+                mutate(parameter.name, array)
                 if (array != parameter.asnumpy()).any():
                     acted(agent, f"{parameter.name} is not what was copied")
                 parameter.set_data(Tensor(array))
@@ -35,31 +35,31 @@ def _after_copy(agent: Agent, spoil: Any) -> None:
 def moments_not_copied(agent: Agent) -> None:
     """Give the repaired rank the weights of its replica, and moments of zero."""
 
-    def spoil(name: str, array: Any) -> None:
+    def mutate(name: str, array: Any) -> None:
         if is_moment(name):
             array[...] = 0
 
-    _after_copy(agent, spoil)
+    _after_copy(agent, mutate)
 
 
 def bit_flipped(agent: Agent) -> None:
     """Flip one bit of one weight on its way from the replica."""
 
-    def spoil(name: str, array: Any) -> None:
+    def mutate(name: str, array: Any) -> None:
         if name.startswith("layer3") and array.ndim == 2:
             array.reshape(-1).view("uint32")[7] ^= 1
 
-    _after_copy(agent, spoil)
+    _after_copy(agent, mutate)
 
 
 def global_step_not_copied(agent: Agent) -> None:
     """Leave the optimizer's step counter of the repaired rank one step behind."""
 
-    def spoil(name: str, array: Any) -> None:
+    def mutate(name: str, array: Any) -> None:
         if name == "global_step":
             array -= 1
 
-    _after_copy(agent, spoil)
+    _after_copy(agent, mutate)
 
 
 def stale_copy(agent: Agent) -> None:
@@ -135,11 +135,11 @@ def wrong_group(agent: Agent) -> None:
 def mixed_up(agent: Agent) -> None:
     """Reverse the rows of every weight, which comes from the right rank by the right calls."""
 
-    def spoil(name: str, array: Any) -> None:
+    def mutate(name: str, array: Any) -> None:
         if array.ndim == 2 and not is_moment(name):
             array[...] = array[::-1].copy()
 
-    _after_copy(agent, spoil)
+    _after_copy(agent, mutate)
 
 
 def repaired_twice(agent: Agent) -> None:

@@ -39,7 +39,7 @@ def run(outcomes: dict[str, Any], *, keep_going: bool = False) -> tuple[Summary,
     seen: list[Summary] = []
     ticks: Iterator[float] = iter(range(100))
 
-    def run_one(prepared: Any) -> Outcome:
+    def run_cell(prepared: Any) -> Outcome:
         outcome = outcomes[prepared.cell.name]
         if isinstance(outcome, BaseException):
             raise outcome
@@ -48,7 +48,7 @@ def run(outcomes: dict[str, Any], *, keep_going: bool = False) -> tuple[Summary,
 
     summary = run_cells(
         cells(*outcomes),
-        run_one,
+        run_cell,
         started="2025-01-01T00:00:00+00:00",
         clock=lambda: next(ticks),
         keep_going=keep_going,

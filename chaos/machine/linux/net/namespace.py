@@ -32,8 +32,8 @@ class Namespace:
 
     def __call__(self, *argv: str) -> Done:
         """Run a tool in the namespace."""
-        with self.entering() as way:
-            return self.commands(*way, *argv)
+        with self.entering() as prefix:
+            return self.commands(*prefix, *argv)
 
     @contextmanager
     def entering(self) -> Iterator[tuple[str, ...]]:

@@ -22,7 +22,7 @@ def vcjob_problems(job: Placed, pods: list[Template]) -> Iterator[Problem]:
     policies = job.at("spec", "policies")
     pairs = [_policy(entry) for entry in policies.values()] if policies is not None else []
     retries = job.at("metadata", "labels", names.FAULT_RETRY_TIMES)
-    action = _wanted_action(job, pods)
+    action = _required_action(job, pods)
     if (retries is not None and str(retries.data) != "0") or action != "Ignore":
         if (_EVENT, action) not in pairs or len(pairs) > 1:
             yield (policies or job.nearest_value("spec")).problem(
@@ -37,7 +37,7 @@ def vcjob_problems(job: Placed, pods: list[Template]) -> Iterator[Problem]:
         )
 
 
-def _wanted_action(job: Placed, pods: list[Template]) -> str:
+def _required_action(job: Placed, pods: list[Template]) -> str:
     """Return RestartTask where a pod alone is rescheduled (``recover_policy_path: pod``), else Ignore."""
     places = [job, *(pod.place for pod in pods)]
     paths = [place.at("metadata", "annotations", names.RECOVER_POLICY) for place in places]

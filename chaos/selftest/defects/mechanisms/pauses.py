@@ -45,10 +45,10 @@ def _early_end(run_dir: Path) -> None:
 
 
 def _trains_in_the_pause(records: Records) -> None:
-    next_one = records.first("step.begin", rank=0, step=_pause_evidence(records)["paused"] + 1)
-    early = {key: value for key, value in next_one.items() if key not in ("mono", "wall")}
+    next_begin = records.first("step.begin", rank=0, step=_pause_evidence(records)["paused"] + 1)
+    early = {key: value for key, value in next_begin.items() if key not in ("mono", "wall")}
     records.insert(records.last("handler.exit", rank=0, name="stream_sync"), **early)
-    records.drop([next_one])
+    records.drop([next_begin])
 
 
 DEFECTS = (
