@@ -31,6 +31,9 @@ PLATFORMS_IN_COMMON = PACKAGE / "platforms" / "network"
 EXPECTING = ("mechanism", "plan", "budgets")
 """Files of a mechanism that say what is expected of it. They are loaded with every plan, and never look at a run."""
 
+IMITATIONS = {Path("rehearsal/sdk/mindio_ttp")}
+"""Packages that imitate those of a vendor, by name and place."""
+
 ENTRANCES = {"__init__", "__main__"}
 
 MOST_FILES = 25
@@ -95,6 +98,20 @@ def judges(path: Path) -> bool:
 
 def test_every_room_stands_on_the_page_and_no_other() -> None:
     assert set(told()) == set(rooms())
+
+
+def test_every_package_of_a_room_is_named_with_its_room() -> None:
+    section = PAGE.read_text().partition("## Rooms")[2].partition("\n## ")[0]
+    entries = re.findall(r"^(?:\||-) `chaos/(\w+)/`(.*?)(?=^\||^- |^\n|\Z)", section, re.MULTILINE | re.DOTALL)
+    words = {room: " ".join(text for name, text in entries if name == room) for room, _ in entries}
+    packages = {path.parent.relative_to(PACKAGE) for path in PACKAGE.rglob("__init__.py")} - {Path()}
+    inner = {package for package in packages if package.parent != Path() and "site" not in package.parts[:-1]}
+    assert len(inner) > 60
+    assert [
+        str(package)
+        for package in sorted(inner - IMITATIONS)
+        if f"`{package.relative_to(package.parts[0])}/`" not in words[package.parts[0]]
+    ] == []
 
 
 @pytest.mark.parametrize("room", sorted(room for room, imports in told().items() if imports is not None))
