@@ -1,14 +1,15 @@
 """The timeline of a run as trace events: the JSON form that Perfetto and MindStudio Insight open.
 
 A rank is a process of the trace, with a thread each for its training, for the SDK and for faults; the harness is one
-more. Times are microseconds. The form is that of the Trace Event Format (Google, revision of 2016): ``X`` is something
-that lasts, ``i`` a moment, ``s`` and ``f`` the ends of an arrow, ``M`` a name.
+more, with the phases of the recoveries, the states of the SDK's controller and the faults. Times are microseconds. The
+form is that of the Trace Event Format (Google, revision of 2016): ``X`` is something that lasts, ``i`` a moment, ``s``
+and ``f`` the ends of an arrow, ``b`` and ``e`` the ends of something that lasts beside a thread, ``M`` a name.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from chaos.report.page.model import PageData, Process, Row
@@ -19,20 +20,24 @@ TRAINING, SDK, FAULTS = 1, 2, 3
 _THREADS = {TRAINING: "training", SDK: "SDK", FAULTS: "faults"}
 _HARNESS = 1_000_000
 """The harness's number among the processes of a trace: no job has as many ranks."""
-_OF_SDK = ("handler", "sdk")
-_OF_FAULTS = ("fault", "held", "error", "exit")
+_OF_SDK = ("handler", "stop", "repair", "pause", "sdk")
+_OF_FAULTS = ("fault", "held", "error", "exit", "detection")
 
 
 def trace_of(page: PageData) -> str:
     """Return the trace of a run as JSON text."""
     events = [*_harness(page), *(event for row in page.timeline.rows for event in _rank(row)), *_flows(page)]
-    return json.dumps({"traceEvents": events, "displayTimeUnit": "ms", "otherData": {"run": page.run}}, indent=None)
+    whole = {"traceEvents": [*_nested(events)], "displayTimeUnit": "ms", "otherData": {"run": page.run}}
+    return json.dumps(whole, indent=None)
 
 
 def _harness(page: PageData) -> Iterator[TraceEvent]:
-    yield from _names(_HARNESS, "harness", sort=-1, threads={TRAINING: "recovery", FAULTS: "faults"})
+    threads = {TRAINING: "recovery", SDK: "SDK controller", FAULTS: "faults"}
+    yield from _names(_HARNESS, "harness", sort=-1, threads=threads)
     for band in page.timeline.phases:
         yield _lasting(_HARNESS, TRAINING, band.name, band.begin, band.end, "phase of the recovery")
+    for state in page.timeline.states:
+        yield _lasting(_HARNESS, SDK, state.name, state.begin, state.end, state.text)
     for mark in page.timeline.harness:
         yield _moment(_HARNESS, FAULTS, mark.kind, mark.t, mark.text)
 
@@ -53,21 +58,24 @@ def _process(rank: int, process: Process) -> Iterator[TraceEvent]:
         name = f"step {first}" if first == last else f"steps {first}-{last}"
         yield _lasting(rank, TRAINING, name, begin, end, life)
     for span in process.spans:
-        yield _lasting(rank, _thread(span.kind), span.kind, span.begin, span.end, span.text)
+        yield _lasting(rank, _thread(span.kind), span.name, span.begin, span.end, span.text)
     for mark in process.marks:
         yield _moment(rank, _thread(mark.kind), mark.kind, mark.t, mark.text)
 
 
 def _flows(page: PageData) -> Iterator[TraceEvent]:
-    """Yield an arrow from each fault to the end of its detection."""
-    detection = next((band for band in page.timeline.phases if band.name == "detection"), None)
+    """Yield an arrow from each fault to its detection.
+
+    An arrow ends in the slice of its moment: one microsecond before the end of the phase that ends with the detection.
+    """
     for number, fault in enumerate(page.timeline.planned, 1):
-        if detection is None or fault.t is None or fault.t > detection.end:
+        if fault.t is None or fault.noticed is None:
             continue
         at = fault.ranks[0] if fault.ranks else _HARNESS
+        begin, end = _microseconds(fault.t), _microseconds(fault.noticed)
         common = {"name": "detected", "cat": "fault", "id": number}
-        yield {**common, "ph": "s", "pid": at, "tid": FAULTS, "ts": _microseconds(fault.t)}
-        yield {**common, "ph": "f", "bp": "e", "pid": _HARNESS, "tid": TRAINING, "ts": _microseconds(detection.end)}
+        yield {**common, "ph": "s", "pid": at, "tid": FAULTS, "ts": begin}
+        yield {**common, "ph": "f", "bp": "e", "pid": _HARNESS, "tid": TRAINING, "ts": max(begin, end - 1)}
 
 
 def _names(process: int, name: str, *, sort: int, threads: dict[int, str]) -> Iterator[TraceEvent]:
@@ -79,6 +87,35 @@ def _names(process: int, name: str, *, sort: int, threads: dict[int, str]) -> It
 
 def _thread(kind: str) -> int:
     return SDK if kind in _OF_SDK else FAULTS if kind in _OF_FAULTS else TRAINING
+
+
+def _nested(events: Iterable[TraceEvent]) -> Iterator[TraceEvent]:
+    """Yield the events in order of time. What overlaps another slice of its thread in part is shown beside the thread.
+
+    Slices of a thread must nest: a viewer cuts off the one that does not. A save in the background outlasts its step.
+    """
+    names: list[TraceEvent] = []
+    timed: list[TraceEvent] = []
+    for event in events:
+        (names if event["ph"] == "M" else timed).append(event)
+    yield from names
+    open_slices: dict[tuple[int, int], list[int]] = {}
+    beside = 0
+    for event in sorted(timed, key=lambda event: (event["ts"], -event.get("dur", 0), event["ph"] in "sf")):
+        if event["ph"] != "X":
+            yield event
+            continue
+        ends, end = open_slices.setdefault((event["pid"], event["tid"]), []), event["ts"] + event["dur"]
+        while ends and ends[-1] <= event["ts"]:
+            ends.pop()
+        if not ends or end <= ends[-1]:
+            ends.append(end)
+            yield event
+            continue
+        beside += 1
+        common = {"name": event["name"], "cat": "beside", "id": beside, "pid": event["pid"], "tid": event["tid"]}
+        yield {**common, "ph": "b", "ts": event["ts"], "args": event["args"]}
+        yield {**common, "ph": "e", "ts": end}
 
 
 def _lasting(process: int, thread: int, name: str, begin: float, end: float, text: str) -> TraceEvent:

@@ -19,7 +19,8 @@ def large(ranks: int = 1024, per_node: int = 8, blocks: int = 70) -> Data:
     harness = [mark(3000.0, "fault", "node 40 lost its power"), mark(3000.2, "launch", "attempt resume")]
     planned = data["timeline"]["planned"][0] | {"t": 3000.0, "ranks": list(range(320, 328)), "step": 5790}
     phases = [{"name": "detection", "begin": 3000.0, "end": 3030.0}, {"name": "save", "begin": 3030.0, "end": 3080.0}]
-    data["timeline"] = {"rows": rows, "harness": harness, "planned": [planned], "phases": phases}
+    states = [{"name": "DUMP", "begin": 3030.0, "end": 3080.0, "text": "DUMP (logs/train/ttp_log.log.9000:11)"}]
+    data["timeline"] = {"rows": rows, "harness": harness, "planned": [planned], "phases": phases, "states": states}
     steps = list(range(1, 10_001))
     series = {
         "loss": [9 / (1 + step / 800) + draw.gauss(0, 0.02) for step in steps],

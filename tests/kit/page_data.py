@@ -13,6 +13,7 @@ from typing import Any
 Data = dict[str, Any]
 
 RANKS, STEPS, VICTIM, FAULT_STEP = 4, 12, 2, 5
+STATES = (("NORMAL", 1.4, 5.11), ("ABNORMAL", 5.11, 5.2), ("DUMP", 5.2, 5.55), ("EXIT", 5.55, 5.8))
 FAULT_T = 4.9
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=document.title='owned'>&amp;"
 
@@ -179,7 +180,7 @@ def empty() -> Data:
         "excerpts": {},
         "scenario": {"file": "kill-rank.yaml", "lines": []},
         "not_checked": [],
-        "timeline": {"rows": [], "harness": [], "planned": [], "phases": []},
+        "timeline": {"rows": [], "harness": [], "planned": [], "phases": [], "states": []},
         "recoveries": [],
         "curves": {
             "steps": [],
@@ -210,9 +211,23 @@ def hostile() -> Data:
     return data
 
 
-WORDS = {"pass", "fail", "unknown", "e1", "e2", "loss", "norm", "saved", "damaged", "lost", "cut off"} | {
+WORDS = {
+    "pass",
+    "fail",
+    "unknown",
+    "e1",
+    "e2",
+    "loss",
+    "norm",
+    "saved",
+    "damaged",
+    "lost",
+    "cut off",
+    "failing",
+    "missing",
+} | {
     *("fault", "held", "detection", "exit", "sdk", "error", "train", "launch", "heal", "phase"),
-    *("start", "load", "compile", "save", "handler", "stop", "repair"),
+    *("start", "load", "compile", "save", "pause", "handler", "stop", "repair"),
 }
 """Words of the contract itself, which never come from a job."""
 
@@ -256,8 +271,8 @@ def mark(t: float, kind: str, text: str) -> Data:
     return {"t": t, "kind": kind, "text": text}
 
 
-def span(kind: str, begin: float, end: float, text: str) -> Data:
-    return {"kind": kind, "begin": begin, "end": end, "text": text}
+def span(kind: str, begin: float, end: float, text: str, name: str | None = None) -> Data:
+    return {"kind": kind, "name": name or kind, "begin": begin, "end": end, "text": text}
 
 
 def _timeline() -> Data:
@@ -274,16 +289,23 @@ def _timeline() -> Data:
         ],
         "planned": [
             {
+                "id": "kill",
                 "t": FAULT_T,
+                "noticed": 5.11,
                 "kind": "kill",
                 "step": 5,
                 "phase": "step.end",
                 "ranks": [VICTIM],
                 "text": "kill rank 2, step 5, phase step.end",
-                "seen": "landed in step 5, step.end, 4.900 s after the run's start (history/harness.jsonl:41)",
+                "seen": "landed in step 5, step.end, 4.900 s after the run's start (history/harness.jsonl:41); "
+                "noticed 0.210 s after the act",
             }
         ],
         "phases": [{"name": name, "begin": begin, "end": end} for name, begin, end in (*bands, *later)],
+        "states": [
+            {"name": name, "begin": begin, "end": end, "text": f"{name} (logs/train/ttp/ttp_log.log.4100:{line})"}
+            for line, (name, begin, end) in enumerate(STATES, 11)
+        ],
     }
 
 
@@ -300,7 +322,7 @@ def _row(rank: int) -> Data:
         marks += [mark(5.1 + shift, "detection", "sdk.report_error: rank 2 has gone")]
         marks.append(mark(5.12 + shift, "sdk", "sdk.handler: stop"))
         spans.append(span("held", FAULT_T - 0.1, FAULT_T, "barrier.reached: step 5, step.end"))
-        spans.append(span("handler", 5.11 + shift, 5.6 + shift, "handler.enter: dump"))
+        spans.append(span("handler", 5.11 + shift, 5.6 + shift, "handler.enter: name save_ckpt", "save_ckpt"))
         spans.append(span("stop", 5.11 + shift, 5.2 + shift, "stop of the device"))
         if rank in (0, 1):
             spans.append(span("save", 5.2 + shift, 5.55 + shift, f"save_ckpt of step 5 to ckpt/rank_{rank}"))
@@ -358,7 +380,7 @@ def _recovery() -> Data:
             {"name": name, "begin": start, "seconds": seconds, "budget": budget, "twin": twin, "reason": reason}
         )
         begin = round(begin + (seconds or 0.0), 6)
-    return {"mechanism": "TTP", "phases": phases, "total": 4.7, "budget": 180.0, "reason": ""}
+    return {"mechanism": "TTP", "faults": ["kill"], "phases": phases, "total": 4.7, "budget": 180.0, "reason": ""}
 
 
 def _curves() -> Data:
@@ -390,6 +412,7 @@ def cell(rank: int, step: int, loaded_by: list[int], kind: str = "periodic", pla
         "kind": kind,
         "state": "saved",
         "loaded_by": loaded_by,
+        "tried_by": [],
         "planned": planned,
         "text": f"rank {rank}, step {step}: {kind} checkpoint, saved (history/train-rank_{rank}-1.jsonl:33)",
     }

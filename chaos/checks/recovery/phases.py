@@ -17,7 +17,7 @@ from chaos.mechanisms.markers import SLACK_NS, Launch
 from chaos.mechanisms.registry import RULES
 from chaos.plan.effect import effect_of
 from chaos.plan.model import Plan
-from chaos.plan.parts.response import PHASES
+from chaos.plan.parts.response import ENDING, PHASES
 from chaos.plan.phases import phase_names
 from chaos.plan.recovery.registry import mechanisms as registered
 
@@ -47,6 +47,39 @@ def measure(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
     except Ambiguous as reason:
         return Recovery(None, _unknown_phases(plan, str(reason)), None, str(reason))
     return _assemble(acted, begin, list(rule.phase_ends(Launch(plan, history, artifacts), begin.mono)))
+
+
+def measure_earlier(plan: Plan, history: History, artifacts: Artifacts) -> tuple[tuple[Window, Recovery], ...]:
+    """Measure the recoveries before the one that decides, each with its window.
+
+    They have no budgets of their own, so no check judges their phases. Training goes on within the launch after each of
+    them; a recovery that had to fail has no phases.
+    """
+    try:
+        windows = recovery_windows(plan, history)
+    except Ambiguous:
+        return ()
+    return tuple((window, _measure_window(plan, history, artifacts, window)) for window in windows[:-1])
+
+
+def _measure_window(plan: Plan, history: History, artifacts: Artifacts, window: Window) -> Recovery:
+    planned = None if window.recovery is None else window.recovery.mechanism
+    if planned is None or planned in ENDING or planned not in PHASES:
+        return Recovery(None, reason="no mechanism with measured phases is planned")
+    try:
+        begin = _hit(history, next(act for act in history.select("fault.injecting") if act.mono >= window.begin))
+    except Ambiguous as reason:
+        return Recovery(None, reason=str(reason))
+    alone = replace(plan, response=replace(plan.response, mechanism=planned))
+    ends = RULES[planned].phase_ends(Launch(alone, history, artifacts), begin.mono)
+    return _assemble(planned, begin, [(name, _within(window, end)) for name, end in ends])
+
+
+def _within(window: Window, end: Timestamp | str) -> Timestamp | str:
+    """Return the end of a phase, or why it is not known: what comes after the next fault belongs to the next one."""
+    if isinstance(end, str) or window.end is None or end.mono < window.end:
+        return end
+    return f"it had not ended at the next recovery's fault ({end.where})"
 
 
 def _begin(history: History, window: Window) -> int:

@@ -74,6 +74,17 @@ def is_damaged(history: History, recorded: str) -> bool:
     )
 
 
+def change_of(history: History, recorded: str, saved: int) -> Event | None:
+    """Return the landing of the fault that changed, replaced or renamed a file after it was saved; None without one."""
+    for landing in history.select("fault.landed"):
+        for entry in landing.data.get("evidence") or []:
+            if not isinstance(entry, dict) or landing.mono < saved or not ends_with(recorded, str(entry.get("file"))):
+                continue
+            if entry.get("after") != entry.get("before") or entry.get("renamed"):
+                return landing
+    return None
+
+
 def _shown(history: History) -> list[dict[str, object]]:
     landings = history.select("fault.landed")
     return [entry for landing in landings for entry in landing.data.get("evidence") or [] if isinstance(entry, dict)]

@@ -11,8 +11,8 @@ from chaos.history.reader import History
 from chaos.observe.logs.losses.loss_columns import LossColumns
 from chaos.plan.model import Plan
 from chaos.report.page.model import Curves, CurveSet, Difference, StepMark
-from chaos.report.page.moments import step_in, whole
-from chaos.report.page.timeline import planned_text
+from chaos.report.page.moments import step_in
+from chaos.report.page.planned_faults import planned_text, step_of_fault
 
 Values = dict[int, float]
 """A value by step."""
@@ -99,10 +99,7 @@ def _in_order(values: tuple[Values, Values, Values], steps: list[int]) -> Curves
 
 def _marks(plan: Plan, history: History) -> Iterable[StepMark]:
     for fault in plan.faults:
-        landed = history.first("fault.landed", fault=fault.id)
-        step = whole(landed.data.get("step")) if landed is not None else None
-        if step is None:
-            step = whole(fault.trigger.get("step"))
+        step = step_of_fault(fault, history)
         if step is not None:
             yield StepMark(step, planned_text(fault))
 

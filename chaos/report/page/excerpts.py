@@ -15,6 +15,8 @@ AROUND = 4
 MOST = 120
 """Excerpts of a page."""
 _LONGEST = 400
+_AROUND_QUOTED = 80
+"""Characters before and after a text that is quoted from behind the cut of a long line."""
 _FARTHEST = 2_000_000
 """Lines of a file that are passed over on the way to an excerpt."""
 _PLACE = re.compile(r"(?P<file>[^\s:][^:]*):(?P<line>[1-9][0-9]{0,8})")
@@ -25,20 +27,31 @@ class Excerpts:
 
     def __init__(self, run_dir: Path) -> None:
         self._run_dir = run_dir
-        self._keys: dict[str, str | None] = {}
+        self._keys: dict[tuple[str, tuple[str, ...]], str | None] = {}
         self.excerpts: dict[str, Excerpt] = {}
 
-    def key(self, place: str) -> str | None:
-        """Return the key of the lines at a place such as ``logs/train/worker_0.log:12``; None where there are none."""
-        if place not in self._keys:
-            excerpt = self._read(place) if len(self.excerpts) < MOST else None
-            key = f"e{len(self.excerpts) + 1}" if excerpt is not None else None
-            if key is not None and excerpt is not None:
-                self.excerpts[key] = excerpt
-            self._keys[place] = key
-        return self._keys[place]
+    def key(self, place: str, quoted: tuple[str, ...] = ()) -> str | None:
+        """Return the key of the lines at a place such as ``logs/train/worker_0.log:12``; None where there are none.
 
-    def _read(self, place: str) -> Excerpt | None:
+        A line that is cut off keeps the texts ``quoted``, as far as it has them.
+        """
+        asked = place, quoted
+        if asked not in self._keys:
+            self._keys[asked] = self._add(place, quoted) if len(self.excerpts) < MOST else None
+        return self._keys[asked]
+
+    def _add(self, place: str, quoted: tuple[str, ...]) -> str | None:
+        excerpt = self._read(place, quoted)
+        if excerpt is None:
+            return None
+        for key, other in self.excerpts.items():
+            if other == excerpt:
+                return key
+        key = f"e{len(self.excerpts) + 1}"
+        self.excerpts[key] = excerpt
+        return key
+
+    def _read(self, place: str, quoted: tuple[str, ...]) -> Excerpt | None:
         match = _PLACE.fullmatch(place)
         if match is None:
             return None
@@ -47,14 +60,14 @@ class Excerpts:
             return None
         line = int(match["line"])
         try:
-            lines = self._lines(self._run_dir.joinpath(*path.parts), line)
+            lines = self._lines(self._run_dir.joinpath(*path.parts), line, quoted)
         except (OSError, ValueError):  # a name may hold what no path can
             return None
         if not lines:
             return None
         return Excerpt(path.as_posix(), max(1, line - AROUND), (line,), tuple(lines))
 
-    def _lines(self, path: Path, line: int) -> list[str]:
+    def _lines(self, path: Path, line: int, quoted: tuple[str, ...]) -> list[str]:
         if line > _FARTHEST or not path.resolve().is_relative_to(self._run_dir.resolve()):
             return []
         lines = []
@@ -64,14 +77,24 @@ class Excerpts:
                 if not raw:
                     break
                 if number >= line - AROUND:
-                    lines.append(shown(raw.decode("utf-8", "replace")))
+                    lines.append(shown(raw.decode("utf-8", "replace"), quoted if number == line else ()))
         return lines if len(lines) > min(AROUND, line - 1) else []
 
 
-def shown(line: str) -> str:
-    """Return a line as a page shows it: fit to be shown, without its end, and cut off where it is too long."""
+def shown(line: str, quoted: Iterable[str] = ()) -> str:
+    """Return a line as a page shows it: fit to be shown, without its end, and cut off where it is too long.
+
+    Behind the cut the first occurrences of the texts ``quoted`` stay, with what stands around them.
+    """
     text = readable(line.rstrip("\r\n\0"))
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text):,} characters)"
+    if len(text) <= _LONGEST:
+        return text
+    parts, end = [text[:_LONGEST]], _LONGEST
+    for begin, length in sorted((text.find(part), len(part)) for part in map(readable, quoted) if part):
+        if begin >= 0 and begin + length > end:
+            since, end = max(begin - _AROUND_QUOTED, end), begin + length + _AROUND_QUOTED
+            parts.append(text[since : min(end, since + _LONGEST)])
+    return f"{'… '.join(parts)}… ({len(text):,} characters)"
 
 
 def scenario_line(places: Iterable[str]) -> int | None:

@@ -11,8 +11,8 @@ from chaos.evidence.text import readable
 from chaos.plan.model import Plan
 from chaos.report.element import element_of
 from chaos.report.page.model import Environment, PlanFacts
+from chaos.report.page.planned_faults import planned_text
 from chaos.report.page.rerun import rerun_command
-from chaos.report.page.timeline import planned_text
 from chaos.report.result import Result
 
 _MOST_NAMES = 8

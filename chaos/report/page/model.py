@@ -69,7 +69,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Mark:
-    """A moment: ``fault``, ``held``, ``detection``, ``exit``, ``sdk``, ``error``, ``train``, ``launch`` or ``heal``."""
+    """A moment: ``fault``, ``detection``, ``exit``, ``sdk``, ``error``, ``train``, ``launch`` or ``heal``."""
 
     t: float
     kind: str
@@ -78,9 +78,13 @@ class Mark:
 
 @dataclass(frozen=True)
 class Span:
-    """Something that lasted: ``start``, ``load``, ``compile``, ``save``, ``held`` or ``handler``."""
+    """Something that lasted: ``start``, ``load``, ``save``, ``held``, ``pause``, ``stop``, ``repair`` or ``handler``.
+
+    ``handler`` is any handler of the SDK that neither stops the rank nor repairs it. ``name`` is what it is called.
+    """
 
     kind: str
+    name: str
     begin: float
     end: float
     text: str
@@ -113,9 +117,14 @@ class Row:
 
 @dataclass(frozen=True)
 class PlannedFault:
-    """A fault as it was planned and, in ``seen``, as it landed. ``t`` is when it landed."""
+    """A fault as it was planned and, in ``seen``, as it landed.
 
+    ``t`` is when it was made, ``noticed`` when the recovery from it began.
+    """
+
+    id: str
     t: float | None
+    noticed: float | None
     kind: str
     step: int | None
     phase: str | None
@@ -134,13 +143,27 @@ class Band:
 
 
 @dataclass(frozen=True)
+class SdkState:
+    """A state of the SDK's controller, by its log."""
+
+    name: str
+    begin: float
+    end: float
+    text: str
+
+
+@dataclass(frozen=True)
 class Timeline:
-    """The rows of the ranks, the harness's own moments, the planned faults and the phases of the recovery."""
+    """The rows of the ranks, the harness's own moments, the planned faults, and the phases of the recoveries.
+
+    ``states`` are those of the SDK's controller.
+    """
 
     rows: tuple[Row, ...]
     harness: tuple[Mark, ...]
     planned: tuple[PlannedFault, ...]
     phases: tuple[Band, ...]
+    states: tuple[SdkState, ...]
 
 
 @dataclass(frozen=True)
@@ -157,9 +180,10 @@ class Phase:
 
 @dataclass(frozen=True)
 class Waterfall:
-    """The recovery by phases."""
+    """A recovery by phases, with the ids of the faults that it answers. Only the one that decides has budgets."""
 
     mechanism: str | None
+    faults: tuple[str, ...]
     phases: tuple[Phase, ...]
     total: float | None
     budget: float | None
@@ -207,7 +231,9 @@ class CurveSet:
 class SavedCell:
     """A checkpoint of a rank and a step.
 
-    ``state`` is ``saved``, ``damaged``, ``lost`` or ``cut off``; ``loaded_by`` lists the ranks that read its file.
+    ``state`` is ``saved``, ``damaged`` by a fault, ``lost``, ``cut off``, ``failing`` (as a statement about it says) or
+    ``missing`` (planned, and never begun). ``loaded_by`` lists the ranks that loaded the file, ``tried_by`` those that
+    only began to load it.
     """
 
     rank: int
@@ -216,6 +242,7 @@ class SavedCell:
     kind: str
     state: str
     loaded_by: tuple[int, ...]
+    tried_by: tuple[int, ...]
     planned: bool
     text: str
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from chaos.evidence.text import readable
@@ -30,14 +31,22 @@ def whole(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53 else None
 
 
+def finite(value: object) -> float | None:
+    """Return a finite number; None for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 2**53:
+        return None
+    return float(value) if math.isfinite(value) else None
+
+
 def step_in(event: Event) -> int | None:
     """Return the event's step; None where it has none."""
     return whole(event.data.get("step"))
 
 
-def in_words(event: Event) -> str:
-    """Return an event on one line: its name, its fields, and its place in the history."""
-    fields = [f"{name} {_short(value)}" for name, value in event.data.items() if name not in _HIDDEN]
+def in_words(event: Event, *, attempt: bool = False) -> str:
+    """Return an event on one line: its name, its fields, and its place in the history; with its ``attempt`` on wish."""
+    fields = [f"attempt {event.attempt}"] if attempt and event.attempt else []
+    fields += [f"{name} {_short(value)}" for name, value in event.data.items() if name not in _HIDDEN]
     text = readable(f"{event.event}: {', '.join(fields)}" if fields else event.event)
     if len(text) > _LONGEST:
         text = f"{text[:_LONGEST]}…"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from tests.kit.good_run import LAST, SAVED, GoodRun, float_hex_next, loss_after
 from tests.unit.report.page.conftest import PageOf
@@ -41,3 +42,9 @@ def test_without_a_fault_free_run_there_is_nothing_to_compare_with(run: GoodRun,
     run.baseline = None
     curves = page(run).curves
     assert (curves.baseline, curves.first_difference) == (None, None)
+
+
+def test_a_fault_without_a_step_stands_at_the_last_step_that_was_begun(run: GoodRun, page: PageOf) -> None:
+    run.only("fault.landed")["step"] = None
+    run.replan(faults=tuple(replace(fault, trigger={"handler": "clean"}) for fault in run.plan.faults))
+    assert [mark.step for mark in page(run).curves.faults] == [SAVED + 1]

@@ -75,3 +75,20 @@ def test_a_long_line_is_cut_off_and_told(run_dir: Path) -> None:
 def test_the_line_of_the_scenario_is_taken_from_the_places() -> None:
     assert scenario_line(("history/harness.jsonl:3", "scenario.yaml:17")) == 17
     assert scenario_line(("baseline/scenario.yaml:17", "scenario.yaml")) is None
+
+
+def test_a_long_line_keeps_what_its_statement_quotes(run_dir: Path) -> None:
+    line = "a" * 900 + '"layer2.weight":"e21fcc59"' + "b" * 900 + "3ec1be30" + "c" * 900
+    (run_dir / "long.log").write_text(f"{line}\n")
+    excerpts = Excerpts(run_dir)
+    key = excerpts.key("long.log:1", ("layer2.weight", "3ec1be30", "not there", ""))
+    assert key is not None
+    (shown,) = excerpts.excerpts[key].lines
+    assert '"layer2.weight":"e21fcc59"' in shown and "3ec1be30" in shown
+    assert shown.startswith("aaa") and shown.endswith("… (2,734 characters)") and len(shown) < 900
+
+
+def test_lines_that_two_statements_quote_are_kept_once(run_dir: Path) -> None:
+    excerpts = Excerpts(run_dir)
+    assert excerpts.key("logs/worker_0.log:50", ("line",)) == excerpts.key("logs/worker_0.log:50", ("other",))
+    assert len(excerpts.excerpts) == 1

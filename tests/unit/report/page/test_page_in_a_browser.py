@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -19,8 +20,8 @@ from tests.unit.report.page.conftest import PageOf
 pytestmark = pytest.mark.processes
 
 GUTTER = 156
-GROUP, ROW = 24, 22
-"""Heights of the timeline's lines in pixels: that of a group, and that of a rank."""
+GROUP, ROW, HEAD_LINE = 24, 22, 20
+"""Heights of the timeline's lines in pixels: that of a group, that of a rank, and that of the head."""
 
 Open = Callable[..., Visit]
 
@@ -153,6 +154,10 @@ def test_the_pointer_shows_the_exact_event(visit: Open) -> None:
     expect(tip).to_contain_text("save_ckpt of step 5 to ckpt/rank_0")
     page.mouse.move(*point_at(page, 2.6, GROUP + ROW / 2))
     expect(tip).to_contain_text("step 2")
+    x, y = point_at(page, 5.15, 0)
+    page.mouse.move(x, y - 2.5 * HEAD_LINE - 3)
+    expect(tip).to_contain_text("the SDK's controller: ABNORMAL")
+    expect(tip).to_contain_text("logs/train/ttp/ttp_log.log.4100:12")
     page.mouse.move(5, 5)
     expect(tip).to_be_hidden()
 
@@ -237,12 +242,13 @@ def test_rows_are_grouped_by_replica_group_as_well(visit: Open) -> None:
 def test_keys_go_from_event_to_event_and_say_each(visit: Open) -> None:
     page = visit("passing").page
     page.locator(".timeline").focus()
-    for key in ("ArrowDown", "ArrowDown", "n", "n"):
+    for key in ("ArrowDown", "ArrowDown", *"nnnnn"):
         page.keyboard.press(key)
     said = page.locator("#timeline [aria-live]")
     expect(said).to_have_text("rank 0 · train, sdk.report_error: rank 2 has gone, detection at 5.100 s")
     page.keyboard.press("p")
-    expect(said).to_have_text("rank 0 · train, train.begin, milestone at 1.900 s")
+    held = "rank 0 · train, barrier.reached: step 5, step.end · 100 ms, held at a barrier at 4.800 s"
+    expect(said).to_have_text(held)
 
 
 def test_events_are_a_table_as_well_and_each_leads_to_its_place(visit: Open) -> None:
@@ -264,6 +270,7 @@ def test_the_waterfall_has_budgets_and_says_what_is_over(visit: Open) -> None:
     page = visit("failing").page
     expect(page.locator(".waterfall tr", has_text="detection")).to_contain_text("210 ms2.00 s11 %")
     expect(page.locator(".waterfall tr", has_text="stop")).to_contain_text("✗ 180 %, over")
+    expect(page.locator(".waterfall tr", has_text="stop").locator("th")).to_have_text("✗ stop")
     expect(page.locator(".waterfall tr", has_text="caught up")).to_contain_text("nothing was trained again")
 
 
@@ -308,12 +315,15 @@ def test_paper_is_light_and_shows_the_evidence_that_decided(visit: Open) -> None
     expect(page.locator("nav")).to_be_hidden()
     expect(page.locator(".tools")).to_be_hidden()
     assert page.locator("canvas.rows").bounding_box()["width"] <= 700
-    assert page.pdf(format="A4").startswith(b"%PDF")
+    pages = re.findall(rb"/Type\s*/Page\b", page.pdf(format="A4"))
+    assert 2 <= len(pages) <= 5, "what decided begins on the first page"
 
 
 def test_nothing_is_wider_than_a_narrow_screen(visit: Open) -> None:
-    page = visit("failing", width=480).page
-    assert page.evaluate("document.documentElement.scrollWidth") <= 480
+    page = visit("failing", width=400).page
+    assert page.evaluate("document.documentElement.scrollWidth") <= 400
+    value = page.locator(".statement[open] dd.fact").last
+    assert value.bounding_box()["width"] > 300, "values have the whole width"
 
 
 def test_markup_in_a_jobs_text_stays_text(visit: Open) -> None:

@@ -1,6 +1,6 @@
 // The checkpoint map: which rank saved which step, what became of the file, and who loaded it.
 
-const CELL_SIGNS = { saved: "✓", damaged: "✗", lost: "∅", "cut off": "✂" };
+const CELL_SIGNS = { saved: "✓", damaged: "✗", lost: "∅", "cut off": "✂", failing: "✗", missing: "–" };
 
 /** With more ranks than this, replica groups begin closed. */
 const MANY_RANKS = 48;
@@ -76,10 +76,12 @@ function cellNode(cell) {
   const node = element("span", `cell ${cell.state.replace(" ", "-")}${cell.planned ? " planned" : ""}`);
   node.tabIndex = -1;
   node.setAttribute("role", "img");
-  const loaded = cell.loaded_by.length ? ` → ${ranges(cell.loaded_by)}` : "";
+  const tried = cell.tried_by.length ? ` ⇢ ${ranges(cell.tried_by)}` : "";
+  const loaded = (cell.loaded_by.length ? ` → ${ranges(cell.loaded_by)}` : "") + tried;
   node.textContent = `${CELL_SIGNS[cell.state] || "?"} ${cell.state === "saved" ? (cell.kind === "periodic" ? "" : cell.kind) : cell.state}${loaded}`.trimEnd();
   const lines = [cell.text, cell.file];
   if (cell.loaded_by.length) lines.push(`loaded by ${cell.loaded_by.length > 1 ? "ranks" : "rank"} ${ranges(cell.loaded_by)}`);
+  if (cell.tried_by.length) lines.push(`${ranges(cell.tried_by)} began to load it, and did not end`);
   if (cell.planned) lines.push("the plan expects this save");
   node.setAttribute("aria-label", lines.join(", "));
   node.addEventListener("pointermove", (event) => tooltip.show(lines, event.clientX, event.clientY));
@@ -113,5 +115,6 @@ function cellKey() {
     list.appendChild(append(element("li"), element("span", `cell ${state.replace(" ", "-")}`, sign), document.createTextNode(state)));
   }
   list.appendChild(element("li", "", "→ ranks that loaded it"));
+  list.appendChild(element("li", "", "⇢ ranks that began to load it"));
   return append(list, append(element("li"), element("span", "cell planned", "✓"), document.createTextNode("planned")));
 }

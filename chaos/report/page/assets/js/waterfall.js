@@ -1,18 +1,31 @@
 // The phases of each recovery against their budgets and the fault-free run, as a table with bars.
 
 function waterfalls(recoveries, parent) {
-  if (!recoveries.length) parent.appendChild(element("p", "note", "There was no recovery in this run."));
-  for (const recovery of recoveries) parent.appendChild(append(element("div", "scroll"), waterfall(recovery)));
-  if (recoveries.length) parent.appendChild(waterfallKey());
+  const withPhases = recoveries.filter((recovery) => recovery.phases.length);
+  if (!recoveries.length) parent.appendChild(element("p", "note", "No recovery was measured in this run."));
+  if (withPhases.length > 1) parent.appendChild(element("p", "note", "The last recovery decides: only its phases have budgets."));
+  recoveries.forEach((recovery, index) => {
+    const title = recoveryTitle(recovery, index, recoveries.length);
+    const note = `${title ? `${title}: ` : "Not measured: "}${recovery.reason}.`;
+    if (!recovery.phases.length) parent.appendChild(element("p", "note", note));
+    else parent.appendChild(append(element("div", "scroll"), waterfall(recovery, title)));
+  });
+  if (withPhases.length) parent.appendChild(waterfallKey());
 }
 
-function waterfall(recovery) {
+/** What a recovery is called: its mechanism and, where there are several, its faults. */
+function recoveryTitle(recovery, index, number) {
+  if (number === 1) return recovery.mechanism || "";
+  return [`${index + 1} of ${number}`, recovery.mechanism, `after ${recovery.faults.join(", ")}`].filter(Boolean).join(" · ");
+}
+
+function waterfall(recovery, title) {
   const measured = recovery.phases.filter((phase) => phase.begin !== null && phase.seconds !== null);
   const first = Math.min(...measured.map((phase) => phase.begin));
   const last = Math.max(...measured.map((phase) => phase.begin + phase.seconds));
   const place = (t) => `${((t - first) / Math.max(last - first, 1e-9)) * 100}%`;
   const table = element("table", "waterfall");
-  const columns = [recovery.mechanism || "recovery", "", "took", "budget", "used", "fault-free"];
+  const columns = [title || "recovery", "", "took", "budget", "used", "fault-free"];
   table.appendChild(append(element("thead"), append(element("tr"), ...columns.map((name) => heading(name, "col")))));
   const body = element("tbody");
   for (const phase of recovery.phases) body.appendChild(phaseRow(phase, place));
@@ -34,7 +47,9 @@ function phaseRow(phase, place) {
   }
   const used = element("td", over ? "number fail" : "number", usedText(phase, over));
   const cells = [phase.seconds, phase.budget].map((value) => element("td", "number", seconds(value)));
-  return append(element("tr"), heading(phase.name, "row"), track, ...cells, used, element("td", "number", seconds(phase.twin)));
+  const name = heading(phase.name, "row");
+  if (over) name.prepend(element("span", "fail", "✗ "));
+  return append(element("tr"), name, track, ...cells, used, element("td", "number", seconds(phase.twin)));
 }
 
 function usedText(phase, over) {

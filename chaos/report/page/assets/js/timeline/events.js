@@ -2,15 +2,28 @@
 
 const MOST_EVENTS = 2000;
 
-/** All marks with their owner, in order of time. */
+/** All marks, and the beginnings of what lasted, with their owner, in order of time. */
 function eventsOf(timeline) {
   const events = timeline.harness.map((mark) => ({ ...mark, owner: "harness", row: null }));
+  for (const state of timeline.states) events.push({ ...begun(state), kind: "sdk", owner: "the SDK's controller", row: null });
   for (const row of timeline.rows) {
     for (const process of row.processes) {
-      for (const mark of process.marks) events.push({ ...mark, owner: `${row.label} · ${process.attempt}`, row });
+      const owner = `${row.label} · ${process.attempt}`;
+      for (const mark of process.marks) events.push({ ...mark, owner, row });
+      for (const span of process.spans) events.push({ ...begun(span), kind: span.kind, owner, row });
     }
   }
   return events.sort((a, b) => a.t - b.t);
+}
+
+/** The beginning of what lasted, with its length. */
+function begun(span) {
+  return { t: span.begin, text: `${span.text} · ${seconds(span.end - span.begin)}` };
+}
+
+/** The name of an event's kind: that of its state, or of its mark. */
+function kindName(kind) {
+  return STATE_NAMES[kind] || MARK_NAMES[kind] || kind;
 }
 
 function eventTable(events, show) {
@@ -36,7 +49,7 @@ function eventTable(events, show) {
 function eventRow(event, show) {
   const time = element("td", "number");
   time.appendChild(button(moment(event.t), `Show ${moment(event.t)} in the timeline`, () => show(event)));
-  const cells = [MARK_NAMES[event.kind] || event.kind, event.owner, event.text].map((text) => element("td", "", text));
+  const cells = [kindName(event.kind), event.owner, event.text].map((text) => element("td", "", text));
   return append(element("tr"), time, ...cells);
 }
 

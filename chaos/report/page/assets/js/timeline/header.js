@@ -1,4 +1,4 @@
-// The head of the timeline: the ruler, the phases of the recovery, faults as planned, and the harness's own marks.
+// The head of the timeline: the ruler, the recoveries' phases, the SDK's states, faults as planned, the harness's marks.
 
 const RULER = 22;
 const HEAD_LINE = 20;
@@ -7,6 +7,7 @@ const HEAD_LINE = 20;
 function headLines(timeline) {
   const lines = [];
   if (timeline.phases.length) lines.push("phases");
+  if (timeline.states.length) lines.push("SDK");
   if (timeline.planned.some((fault) => fault.t !== null)) lines.push("planned");
   if (timeline.harness.length) lines.push("harness");
   return lines.map((name, index) => ({ name, y: RULER + index * HEAD_LINE }));
@@ -25,7 +26,8 @@ function paintHead(painter, timeline, lines, height) {
   for (const { name, y } of lines) {
     context.font = painter.small;
     painter.text(name, 8, y + 14, theme.colour("dim"));
-    if (name === "phases") paintPhases(painter, timeline.phases, y);
+    if (name === "phases") paintBands(painter, timeline.phases, y);
+    if (name === "SDK") paintBands(painter, timeline.states, y);
     if (name === "harness") painter.marks(timeline.harness, y + 10);
     if (name !== "planned") continue;
     for (const fault of timeline.planned) {
@@ -36,12 +38,13 @@ function paintHead(painter, timeline, lines, height) {
   }
 }
 
-function paintPhases(painter, phases, y) {
-  phases.forEach((phase, index) => {
+/** Phases, or states, that follow each other, each with its name where there is room. */
+function paintBands(painter, bands, y) {
+  bands.forEach((band, index) => {
     painter.context.fillStyle = theme.colour(index % 2 ? "band-odd-strong" : "band-strong");
-    const room = painter.fill(phase.begin, phase.end, y + 2, HEAD_LINE - 4);
-    const left = Math.max(painter.x(phase.begin), GUTTER);
-    if (room > 20) painter.text(phase.name, left + 4, y + 14, theme.colour("text"), room - 6);
+    const room = painter.fill(band.begin, band.end, y + 2, HEAD_LINE - 4);
+    const left = Math.max(painter.x(band.begin), GUTTER);
+    if (room > 20) painter.text(band.name, left + 4, y + 14, theme.colour("text"), room - 6);
   });
 }
 

@@ -15,7 +15,7 @@ function markAt(marks, painter, x) {
 }
 
 function markLines(title, mark) {
-  return [title, mark.text, `${MARK_NAMES[mark.kind] || mark.kind} at ${moment(mark.t)}`];
+  return [title, mark.text, `${kindName(mark.kind)} at ${moment(mark.t)}`];
 }
 
 function lasted(begin, end) {
@@ -33,7 +33,7 @@ function rowAt(row, painter, x, y) {
   const process = processes.find((item) => item.begin - slack <= t && t <= item.end + slack);
   if (!process) return null;
   const span = spanAt(process, t, slack, y - lane * LANE);
-  if (span) return [processTitle(row, process), span.text, `${span.kind} · ${lasted(span.begin, span.end)}`];
+  if (span) return [processTitle(row, process), span.text, `${STATE_NAMES[span.kind] || span.kind} · ${lasted(span.begin, span.end)}`];
   const step = process.steps[firstAfter(process.steps, t, (item) => item[3])];
   if (step && step[2] <= t) {
     const [first, last, begin, end] = step;
@@ -81,9 +81,20 @@ function headAt(timeline, lines, painter, x, y) {
     const planned = timeline.planned.filter((fault) => fault.t !== null && Math.abs(painter.x(fault.t) - x) <= NEAR);
     return planned.length ? planned.flatMap((fault) => [`planned: ${fault.text}`, fault.seen || "it was not seen"]) : null;
   }
+  if (line.name === "SDK") {
+    const state = bandAt(timeline.states, painter, x);
+    return state && [`the SDK's controller: ${state.name}`, state.text, lasted(state.begin, state.end)];
+  }
+  const phase = bandAt(timeline.phases, painter, x);
+  return phase && [`phase: ${phase.name}`, lasted(phase.begin, phase.end)];
+}
+
+/** The band at a place: the shortest of those within a pixel, so that a short one is found too. */
+function bandAt(bands, painter, x) {
   const t = timeAt(painter, x);
-  const phase = timeline.phases.find((item) => item.begin <= t && t <= item.end);
-  return phase ? [`phase: ${phase.name}`, lasted(phase.begin, phase.end)] : null;
+  const slack = 1 / painter.scale;
+  const near = bands.filter((band) => band.begin - slack <= t && t <= band.end + slack);
+  return near.sort((a, b) => a.end - a.begin - (b.end - b.begin))[0] || null;
 }
 
 function timeAt(painter, x) {

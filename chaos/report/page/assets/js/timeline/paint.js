@@ -62,7 +62,7 @@ class Painter {
     const left = Math.max(this.x(span.begin), GUTTER);
     const right = Math.min(this.x(span.end), this.width);
     this.context.font = this.small;
-    this.text(span.kind, left + 4, y, theme.colour("on-state"), right - left - 8);
+    this.text(span.name, left + 4, y, theme.colour("on-state"), right - left - 8);
   }
 
   steps(steps, y, height) {

@@ -1,7 +1,7 @@
 // A closed group as one strip: how many of its ranks do what, for each column of pixels.
 
 /** States by their place in a strip, from the bottom. */
-const STATES = ["step", "start", "load", "compile", "save", "held", "handler", "stop", "repair"];
+const STATES = ["step", "start", "load", "compile", "save", "held", "pause", "handler", "stop", "repair"];
 
 const STATE_NAMES = {
   step: "training",
@@ -10,6 +10,7 @@ const STATE_NAMES = {
   compile: "compile",
   save: "save",
   held: "held at a barrier",
+  pause: "paused by the SDK",
   handler: "in a handler",
   stop: "stop",
   repair: "repair",
