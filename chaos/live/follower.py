@@ -149,11 +149,11 @@ class _Job:
         self.plan = plan
         self._ranks = Ranks(plan.layout.ranks)
         self._faults = Faults(plan)
-        self._kept = Kept()
         self._ends = JudgedEnds(plan)
         self._losses = Losses(plan, run_dir)
         self._loss: LossState | None = None
         self._recoveries = Recoveries(plan, run_dir)
+        self._kept = Kept(self._recoveries.by_fault)
         self._grouping = grouping(plan)
         self._groups = {rank: number for number, group in enumerate(plan.layout.replica_groups) for rank in group}
         self._node_size = node_size(plan)

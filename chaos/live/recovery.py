@@ -38,6 +38,12 @@ class Recoveries:
         self._due = 0
         self._looked_last = False
 
+    @property
+    def by_fault(self) -> dict[str, int]:
+        """The number of the recovery that each fault calls for; of several the last."""
+        numbered = enumerate(self._chains, 1)
+        return {name: number for number, chain in numbered for recovery in chain for name in recovery.faults}
+
     def state(self, history: History, now: int, *, over: bool = False) -> RecoveryState | None:
         """Return the latest recovery at ``now`` of the monotonic clock; None before its fault is made.
 
