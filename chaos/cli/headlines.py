@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from time import monotonic
+from time import localtime, monotonic, strftime
 from typing import TYPE_CHECKING
 
 from chaos.base.growth import FEW
@@ -64,6 +64,8 @@ def headline(event: Event) -> str | None:
             return f"{event.attempt}: started"
         case "attempt.end":
             return f"{event.attempt}: ended"
+        case "baseline.awaited":
+            return f"another process makes the fault-free run of this job: {_maker(data.get('maker'))}"
         case "wait.begin":
             return f"{event.attempt}: waits until {data.get('goal')}, {_limit(data.get('seconds'))}"
         case "fault.armed":
@@ -122,6 +124,14 @@ class Headlines:
     def _line(self, mono: int, text: str) -> None:
         assert self._first is not None
         self._tell(f"{(mono - self._first) / _SECOND:6.1f} s  {text}")
+
+
+def _maker(maker: object) -> str:
+    match maker:
+        case {"pid": pid, "user": user, "since": int(since) | float(since), "run": run}:
+            at = f"process {pid} of {user}, since {strftime('%H:%M:%S', localtime(since))}"
+            return f"{at}{f', run {run}' if run else ''}"
+    return "it has left no record"
 
 
 def _limit(value: object) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -19,6 +20,7 @@ from chaos.run.progress import Progress
 if TYPE_CHECKING:
     from rich.console import Group
     from rich.live import Live
+    from rich.text import Text
 
     from chaos.history.event import Event
     from chaos.live.terminal.looking import Looking
@@ -87,16 +89,22 @@ class PlainProgress:
             self._stream = None
 
 
+_IDLE = ("wait.begin", "baseline.awaited")
+"""Events after which the driver only waits."""
+
+
 class LiveProgress:
     """The present run in a few lines, and the latest events above them.
 
-    A run is looked at from the start of its job on: what looks takes a while to import, and the job starts first.
+    A run is looked at from the first wait of its driver on. What looks takes a while to import, in a thread of its own,
+    and would keep a driver that still has imports of its own from the start of the job.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, now: Callable[[], float] = time.time) -> None:
+        self._now = now
         self._live: Live | None = None
         self._looking: Looking | None = None
-        self._run_dir: Path | None = None
+        self._run: tuple[Path, float] | None = None
         self._waits_for_cores: tuple[float, float] | None = None
         self._headlines = Headlines(self._print)
 
@@ -120,23 +128,23 @@ class LiveProgress:
         self._looking = None
 
     def follow(self, run_dir: Path) -> None:
-        """Show the run in this directory as soon as its job is started."""
+        """Show the run in this directory: its clock, and all of it as soon as its driver waits."""
         self.close()
-        self._run_dir, self._waits_for_cores = run_dir, None
+        self._run, self._waits_for_cores = (run_dir, self._now()), None
 
     def wait_for_cores(self, reason: str, seconds: float) -> None:
         """Print the reason, and show who holds the cores as long as the run waits."""
         self.note(reason)
-        self._waits_for_cores = (time.time(), seconds)
+        self._waits_for_cores = (self._now(), seconds)
 
     def event(self, event: Event) -> None:
         """Print the events that matter above the run."""
         self._headlines.event(event)
-        if event.event == "attempt.start" and self._looking is None and self._run_dir is not None:
+        if event.event in _IDLE and self._looking is None and self._run is not None:
             with contextlib.suppress(Exception):  # a run that cannot be looked at goes on without its lines
                 from chaos.live.terminal.looking import Looking
 
-                self._looking = Looking(self._run_dir)
+                self._looking = Looking(self._run[0])
 
     def _print(self, text: str) -> None:
         if self._live is None:
@@ -149,6 +157,7 @@ class LiveProgress:
     def shown(self) -> Group:
         """Return the lines as they are now."""
         from rich.console import Group
+        from rich.text import Text
 
         height = 24 if self._live is None else self._live.console.height
         state = None if self._looking is None else self._looking.state
@@ -156,9 +165,21 @@ class LiveProgress:
             from chaos.live.terminal.panel import lines
 
             return Group(*lines(state, height))
-        if self._waits_for_cores is not None:
-            from chaos.live.holders import waiting_for_cores
-            from chaos.live.terminal.panel import cores_line
+        if self._run is not None:
+            from chaos.live.words import STAGES, clock
 
-            return Group(*cores_line(waiting_for_cores(), time.time(), *self._waits_for_cores)[: height - 1])
+            run_dir, since = self._run
+            title = f"{clock(self._now() - since)}  {STAGES['preparing']}  {run_dir.name}"
+            return Group(Text(readable(title), no_wrap=True, overflow="ellipsis"))
+        if self._waits_for_cores is not None:
+            return Group(*self._cores(*self._waits_for_cores)[: height - 1])
         return Group()
+
+    def _cores(self, since: float, limit: float) -> list[Text]:
+        """Return how long the run waits for cores, and who holds them. Nothing else goes on meanwhile."""
+        from chaos.live.holders import waiting_for_cores
+        from chaos.live.state import CoresWait
+        from chaos.live.terminal.panel import cores_lines
+
+        now = self._now()
+        return cores_lines(CoresWait(os.getpid(), since, now - since, limit, waiting_for_cores()), now)

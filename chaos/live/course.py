@@ -22,6 +22,7 @@ class Course:
         self.last: Event | None = None
         self.end: Event | None = None
         self.running = ""
+        self.baseline_key = ""
         self._stage = "preparing"
         self._wait: Event | None = None
 
@@ -34,7 +35,7 @@ class Course:
             case "wait.begin":
                 self._wait = event
                 if event.data.get("name") == BASELINE:
-                    self._stage = "baseline"
+                    self._stage, self.baseline_key = "baseline", str(event.data.get("key", ""))
             case "attempt.start" if event.attempt in (TRAIN, RESUME):
                 self._stage, self._wait, self.running = event.attempt, None, event.attempt
             case "attempt.end":
@@ -64,7 +65,10 @@ class Course:
         return "broken off" if alive is False else self._stage
 
     def limit(self) -> float | None:
-        """Return the seconds that the run may take."""
+        """Return the seconds that the run may take from its start on.
+
+        They are fewer for a fault-free run and for a run that is made again: the deadline began before.
+        """
         return None if self.start is None else _seconds(self.start.data.get("limit"))
 
     def waiting(self, now: float, missing: Callable[[str], str]) -> Waiting | None:

@@ -1,68 +1,88 @@
-"""All runs that go on in a directory of reports, each followed."""
+"""All runs that go on in directories of reports, each followed, and the harnesses that wait for a core."""
 
 from __future__ import annotations
 
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from chaos.live.follower import Follower
-from chaos.live.progressing import live_runs
-from chaos.live.state import LiveState
 from chaos.live.thread import REST, in_background
 from chaos.machine.linux.procfs import read_stat
-from chaos.store.ownership import read_owner
+
+if TYPE_CHECKING:
+    from chaos.live.follower import Follower
+    from chaos.live.state import CoresWait, LiveState
 
 _SECONDS = 1.0
 _GENERATIONS = 4
 """Processes between one that starts runs and the harness: a shell, a wrapper."""
-_LONGEST_LOOK = 10.0
+
+
+@dataclass(frozen=True)
+class Current:
+    """What goes on now: the states of runs, and the harnesses that have no run yet because they wait for a core."""
+
+    states: tuple[LiveState, ...] = ()
+    waits: tuple[CoresWait, ...] = ()
 
 
 class CurrentRuns:
-    """The states of the runs that go on now, looked at from a thread of its own until ``close``.
+    """What goes on, looked at from a thread of its own until ``close``.
 
     A run that makes its fault-free run is left out: the fault-free run is what goes on.
 
     Args:
-        reports: the directory of reports.
+        places: returns the directories of reports.
         mine: whether the process of this PID makes one of the runs to be shown.
-        on_look: is called with the states after each look, in the thread that looks.
+        on_look: is called after each look, in the thread that looks.
     """
 
     def __init__(
         self,
-        reports: Path,
+        places: Callable[[], Iterable[Path]],
         mine: Callable[[int], bool] = lambda pid: True,
-        on_look: Callable[[tuple[LiveState, ...]], None] = lambda states: None,
+        on_look: Callable[[Current], None] = lambda current: None,
     ) -> None:
-        self.states: tuple[LiveState, ...] = ()
-        self._reports, self._mine, self._on_look = reports, mine, on_look
+        self.now = Current()
+        self._places, self._mine, self._on_look = places, mine, on_look
         self._followers: dict[Path, Follower] = {}
         self._over = threading.Event()
-        self._thread = in_background(self._look)
+        in_background(self._look_again_and_again)
 
     def close(self) -> None:
-        """Look no more; ``on_look`` is not called afterwards."""
+        """Look no more. A look that goes on is not waited for, so ``on_look`` may be called once more."""
         self._over.set()
-        if self._thread.is_alive():
-            self._thread.join(_LONGEST_LOOK)
 
-    def _look(self) -> None:
+    def _look_again_and_again(self) -> None:
         while not self._over.is_set():
             began = time.monotonic()
-            by_owner: dict[int, Path] = {}
-            for path in reversed(live_runs(self._reports)):
-                owner = read_owner(path)
-                if owner is not None and self._mine(owner.pid):
-                    by_owner[owner.pid] = path  # the newest of each harness
-            now = list(by_owner.values())
-            self._followers = {path: self._followers.get(path) or Follower(path) for path in now}
-            self.states = tuple(follower.state() for follower in self._followers.values())
-            self._on_look(self.states)
+            self.now = Current(self._states(), self._waits())
+            if not self._over.is_set():
+                self._on_look(self.now)
             self._over.wait(max(_SECONDS, REST * (time.monotonic() - began)))
+
+    def _states(self) -> tuple[LiveState, ...]:
+        # Imported in this thread: it takes a while, and who starts the runs must not wait for it.
+        from chaos.live.follower import Follower
+        from chaos.live.progressing import live_runs
+        from chaos.store.ownership import read_owner
+
+        by_owner: dict[int, Path] = {}
+        for path in (path for place in self._places() for path in reversed(live_runs(place))):
+            owner = read_owner(path)
+            if owner is not None and self._mine(owner.pid):
+                by_owner[owner.pid] = path  # the newest of each harness
+        self._followers = {path: self._followers.get(path) or Follower(path) for path in by_owner.values()}
+        return tuple(follower.state() for follower in self._followers.values())
+
+    def _waits(self) -> tuple[CoresWait, ...]:
+        from chaos.live.holders import waits_for_cores
+
+        return tuple(wait for wait in waits_for_cores() if self._mine(wait.pid))
 
 
 def is_started_here(pid: int) -> bool:

@@ -12,7 +12,7 @@ from chaos.base.rank_sets import by_word, named
 from chaos.evidence.facts import exit_status
 from chaos.evidence.text import readable
 from chaos.history.event import Event
-from chaos.live.course import Course
+from chaos.live.course import BASELINE, Course
 from chaos.live.description import Described
 from chaos.live.ends import JudgedEnds
 from chaos.live.events import NewEvents
@@ -22,8 +22,9 @@ from chaos.live.kept import Kept
 from chaos.live.losses import Losses
 from chaos.live.ranks import Process, Ranks
 from chaos.live.recovery import Recoveries
-from chaos.live.state import CoreHolder, EndState, LiveState, LossState, RankState
+from chaos.live.state import BaselineMaker, CoreHolder, EndState, LiveState, LossState, RankState
 from chaos.plan.model import Plan
+from chaos.store.baselines import maker_of
 from chaos.store.directory import RUN_FILE
 from chaos.store.ownership import is_live
 
@@ -108,11 +109,20 @@ class Follower:
             elapsed=None if started is None else max(0.0, until - started),
             limit=course.limit(),
             verdict=verdict,
+            baseline_maker=self._maker(seconds) if stage == BASELINE else None,
             cores=_numbers(run.get("cores")),
             holders=holders,
             problems=tuple(self._problems(plan)),
         )
         return state if self._job is None else self._job.onto(state, course, until)
+
+    def _maker(self, now: float) -> BaselineMaker | None:
+        """Return who makes the fault-free run that this run waits for, in the same directory of reports."""
+        maker = maker_of(self.directory.parent, self._course.baseline_key)
+        if maker is None:
+            return None
+        elapsed = max(0.0, now - maker.since)
+        return BaselineMaker(maker.pid, readable(maker.user), maker.since, elapsed, readable(maker.run))
 
     def _read(self, job: _Job) -> None:
         if not self._behind:
@@ -162,7 +172,7 @@ class _Job:
     def take(self, event: Event) -> None:
         """Take in an event."""
         if event.event == "attempt.start":
-            self._loss = self._losses.state(self._ranks.all, self._loss)
+            self._loss = self._losses.state(self._ranks, self._loss)
         self._kept.take(event)
         self._ranks.take(event)
         if event.writer == "harness":
@@ -176,11 +186,14 @@ class _Job:
         """Return the state of the run with that of its job, ``until`` this time of the wall clock in seconds."""
         history = self._kept.history()
         self._ends.look(history, course.running)
-        self._loss = self._losses.state(self._ranks.all, self._loss)
+        self._loss = self._losses.state(self._ranks, self._loss)
         ranks = tuple(self._rank(process, course) for process in self._ranks.all)
+        step = _step(ranks)
+        if step is None and self._loss is not None and self._loss.by_log:
+            step = self._loss.step
         return replace(
             state,
-            step=_step(ranks),
+            step=step,
             steps=self.plan.training.last_step,
             waiting=None
             if state.stage == "broken off"
@@ -188,6 +201,7 @@ class _Job:
             faults=self._faults.states(course.epoch, until),
             recovery=self._recoveries.state(history, course.mono(until), over=course.end is not None),
             loss=self._loss,
+            problems=(*state.problems, *self._losses.problems),
             ranks=ranks,
             groups=tuple(group_states(self._grouping, ranks)),
             ends=self._ends.counts,

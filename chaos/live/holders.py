@@ -1,10 +1,12 @@
-"""The processes that hold the cores of this host, for a run that waits for one."""
+"""The processes that hold the cores of this host, and the harnesses that wait for one."""
 
 from __future__ import annotations
 
+import time
+
 from chaos.base.rank_sets import spans
 from chaos.evidence.text import readable
-from chaos.live.state import CoreHolder
+from chaos.live.state import CoreHolder, CoresWait
 from chaos.machine.leases import LeaseError, Leases
 
 _LONGEST = 200
@@ -30,4 +32,20 @@ def waiting_for_cores(leases: Leases | None = None) -> tuple[CoreHolder, ...]:
             readable(of_pid[pid].command)[:_LONGEST],
         )
         for pid, numbers in cores.items()
+    )
+
+
+def waits_for_cores(leases: Leases | None = None, now: float | None = None) -> tuple[CoresWait, ...]:
+    """Return the harnesses of this user that wait for a core, each with the holders of the cores."""
+    try:
+        used = leases or Leases()
+        waiters = used.waiting_for_cores()
+    except LeaseError:
+        return ()
+    if not waiters:
+        return ()
+    seconds, holders = time.time() if now is None else now, waiting_for_cores(used)
+    return tuple(
+        CoresWait(waiter.process.pid, waiter.process.since, seconds - waiter.process.since, waiter.limit, holders)
+        for waiter in waiters
     )

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from chaos.live.words import stage_words
+
 LETTERS: Mapping[str, str] = MappingProxyType(
     {
         "not started": ".",
@@ -113,12 +115,16 @@ class RecoveryState:
 
 @dataclass(frozen=True)
 class LossState:
-    """The last loss of a rank beside the loss of the fault-free run at that step."""
+    """The last loss of a rank beside the loss of the fault-free run at that step.
+
+    ``by_log``: its agent has recorded none, so both are those of the ranks' logs.
+    """
 
     rank: int
     step: int
     loss: float
     baseline: float | None
+    by_log: bool = False
 
     @property
     def difference(self) -> float | None:
@@ -184,8 +190,30 @@ class CoreHolder:
 
 
 @dataclass(frozen=True)
+class CoresWait:
+    """A harness that waits for a processor core, and has no run yet. ``limit`` is None where it is not recorded."""
+
+    pid: int
+    since: float
+    elapsed: float
+    limit: float | None
+    holders: tuple[CoreHolder, ...] = ()
+
+
+@dataclass(frozen=True)
+class BaselineMaker:
+    """The process that makes the fault-free run which a run waits for. ``run`` is its run, empty before it has one."""
+
+    pid: int
+    user: str
+    since: float
+    elapsed: float
+    run: str
+
+
+@dataclass(frozen=True)
 class LiveState:
-    """A run at the moment ``now``. :func:`chaos.live.as_json.as_json` explains the fields."""
+    """A run at the moment ``now``. :func:`chaos.live.json_form.as_json` explains the fields."""
 
     run: str
     directory: str
@@ -204,6 +232,7 @@ class LiveState:
     step: int | None = None
     steps: int | None = None
     waiting: Waiting | None = None
+    baseline_maker: BaselineMaker | None = None
     faults: tuple[FaultState, ...] = ()
     recovery: RecoveryState | None = None
     loss: LossState | None = None
@@ -213,6 +242,11 @@ class LiveState:
     cores: tuple[int, ...] = ()
     holders: tuple[CoreHolder, ...] = ()
     problems: tuple[str, ...] = ()
+
+    @property
+    def stage_words(self) -> str:
+        """The stage in words, with the verdict once there is one."""
+        return stage_words(self.stage, self.verdict, fault_free=self.baseline_of)
 
     @property
     def states(self) -> dict[str, int]:

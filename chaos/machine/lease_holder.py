@@ -54,9 +54,14 @@ def this_holder() -> Holder:
 
 def write_holder(path: Path, holder: Holder) -> None:
     """Write the record. The lease holds even where the disk has no room for the record."""
+    write_record(path, asdict(holder))
+
+
+def write_record(path: Path, record: Mapping[str, Any]) -> None:
+    """Write a record in one step, where the disk has room for it."""
     fresh = path.with_name(f"{path.name}.new")
     with contextlib.suppress(OSError):
-        fresh.write_text(json.dumps(asdict(holder)), "utf-8")
+        fresh.write_text(json.dumps(record), "utf-8")
         fresh.replace(path)
 
 

@@ -29,6 +29,7 @@ from chaos.base.plain_files import read_plain
 from chaos.machine.host_claims import Claims
 from chaos.machine.job.processes import runs_alive
 from chaos.machine.lease_holder import Holder, in_words, read_holder, this_holder, write_holder
+from chaos.machine.lease_waiters import Waiter, Waiters
 
 T = TypeVar("T")
 
@@ -178,18 +179,25 @@ class Leases:
         return lease
 
     def take_cores(
-        self, count: int, *, wait: Wait, up_to: int | None = None, blocked: Callable[[str], None] | None = None
+        self,
+        count: int,
+        *,
+        wait: Wait,
+        up_to: int | None = None,
+        blocked: Callable[[str], None] | None = None,
+        limit: float | None = None,
     ) -> Lease:
         """Lease ``count`` cores, and up to ``up_to`` if that many are free at that moment.
 
         One job at a time is next, and nobody takes cores meanwhile, so jobs that need one core never keep overtaking a
-        job that needs many. ``blocked`` is called once, with the reason, if the job has to wait. Raises LeaseError if
-        this host does not have ``count`` cores, and what ``wait`` raises.
+        job that needs many. ``blocked`` is called once, with the reason, if the job has to wait; meanwhile others see
+        that it does, and for how many seconds at most (``limit``). Raises LeaseError if this host does not have
+        ``count`` cores, and what ``wait`` raises.
         """
         if not 1 <= count <= len(self._cores):
             raise LeaseError(f"{count} cores are needed; this process may use {len(self._cores)}")
         most = max(count, up_to or count)
-        return self._take("core", self._cores, (count, most), wait, blocked)
+        return self._take("core", self._cores, (count, most), wait, blocked, limit)
 
     def take_devices(
         self, devices: Iterable[int], *, wait: Wait, blocked: Callable[[str], None] | None = None
@@ -202,6 +210,10 @@ class Leases:
         """Return the living process that holds each core, as it has recorded itself."""
         return {core: holder for core, holder in self._holders("core", self._cores).items() if holder is not None}
 
+    def waiting_for_cores(self) -> list[Waiter]:
+        """Return the living processes that wait for a core, the longest wait first."""
+        return Waiters(self._directory, "core").listed()
+
     def _take(
         self,
         kind: str,
@@ -209,17 +221,21 @@ class Leases:
         least_and_most: tuple[int, int],
         wait: Wait,
         blocked: Callable[[str], None] | None,
+        limit: float | None = None,
     ) -> Lease:
         turn: list[Held] = []
         reasons: list[str] = []
+        waiters = Waiters(self._directory, kind)
 
         def condition() -> Lease | None:
             if not turn and (lock := self._try_lock(f"{kind}-turn")) is not None:
                 turn.append(lock)
             lease = self._try_some(kind, numbers, *least_and_most) if turn else None
-            if lease is None and blocked is not None and not reasons:
+            if lease is None and not reasons:
                 reasons.append(in_words(kind, self._holders(kind, numbers), time.time()))
-                blocked(reasons[0])
+                waiters.add(limit)
+                if blocked is not None:
+                    blocked(reasons[0])
             return lease
 
         try:
@@ -227,6 +243,8 @@ class Leases:
         finally:
             for lock in turn:
                 lock.release()
+            if reasons:
+                waiters.remove()
 
     def _try_some(self, kind: str, numbers: tuple[int, ...], least: int, most: int) -> Lease | None:
         taken: dict[int, Held] = {}

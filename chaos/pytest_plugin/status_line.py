@@ -1,10 +1,12 @@
-"""The state of the present run on the terminal, in a line below pytest's own."""
+"""The state of the present run on the terminal, in a few lines below pytest's own."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
@@ -12,13 +14,16 @@ from typing import TYPE_CHECKING, TextIO
 import pytest
 
 if TYPE_CHECKING:
-    from chaos.live.state import LiveState
+    from chaos.live.current import Current
 
-_ROOM = "\x1bD\x1b[1A"
-"""Makes room for a line below the cursor, which keeps its column: index, and up again."""
-_BELOW = "\x1b7\x1b[1B\r\x1b[2K"
-"""Keeps the place of the cursor, and goes to the beginning of the line below, which is erased."""
-_BACK = "\x1b8"
+_MOST_LINES = 8
+_SHARE = 3
+"""A terminal has this many times as many lines as the run, at least."""
+
+_KEEP, _BACK = "\x1b7", "\x1b8"
+"""Keep the place of the cursor, and go back to it."""
+_BELOW = "\x1b[1B\r\x1b[J"
+"""Go to the beginning of the line below, and erase everything from there on."""
 
 
 @contextmanager
@@ -30,32 +35,74 @@ def status_line(config: pytest.Config, reports: Path) -> Iterator[None]:
         return
     from chaos.live.current import CurrentRuns, is_started_here
 
-    def below(text: str) -> None:
-        with contextlib.suppress(OSError, ValueError):  # a terminal that has gone fails no test
-            terminal.write(f"{_ROOM}{_BELOW}{text}{_BACK}")
-            terminal.flush()
-
-    runs = CurrentRuns(reports, is_started_here, lambda states: below(line(states[-1], config) if states else ""))
+    below, colours = _Below(terminal), config.get_terminal_writer().hasmarkup
+    # Lines are made before the lock is taken that the end of the test waits for.
+    runs = CurrentRuns(
+        lambda: (reports,), is_started_here, lambda current: below.show(lines(current, _size(terminal), colours))
+    )
     try:
         yield
     finally:
         runs.close()
-        below("")
-        with contextlib.suppress(OSError):
-            terminal.close()
+        below.close()
 
 
-def line(state: LiveState, config: pytest.Config) -> str:
-    """Return the state as text with colours, as wide as the terminal."""
+class _Below:
+    """The lines below the cursor. After ``close`` nothing is written, also by a look that still goes on."""
+
+    def __init__(self, terminal: TextIO) -> None:
+        self._terminal: TextIO | None = terminal
+        self._lock = threading.Lock()
+
+    def show(self, shown: Sequence[str]) -> None:
+        """Show these lines in the place of those before."""
+        with self._lock:
+            self._write(shown)
+
+    def close(self) -> None:
+        """Erase the lines."""
+        with self._lock:
+            self._write(())
+            if self._terminal is not None:
+                with contextlib.suppress(OSError):
+                    self._terminal.close()
+            self._terminal = None
+
+    def _write(self, shown: Sequence[str]) -> None:
+        if self._terminal is None:
+            return
+        count = max(1, len(shown))
+        room = "\x1bD" * count + f"\x1b[{count}A"  # the cursor keeps its column
+        with contextlib.suppress(OSError, ValueError):  # a terminal that has gone fails no test
+            self._terminal.write(f"{room}{_KEEP}{_BELOW}{chr(10).join(_at_left(shown))}{_BACK}")
+            self._terminal.flush()
+
+
+def _at_left(shown: Sequence[str]) -> Iterator[str]:
+    """Yield the lines; each but the first begins at the left edge, whatever the terminal makes of a line feed."""
+    for number, text in enumerate(shown):
+        yield f"\r{text}" if number else text
+
+
+def lines(current: Current, size: os.terminal_size, colours: bool) -> list[str]:
+    """Return what goes on as lines that fit a terminal of this size."""
     from rich.console import Console
 
-    from chaos.live.terminal.panel import status
+    from chaos.live.terminal.several import lines_of_runs
 
-    width = max(20, config.get_terminal_writer().fullwidth - 1)
-    console = Console(width=width, force_terminal=True, no_color=not config.get_terminal_writer().hasmarkup)
+    console = Console(width=max(20, size.columns - 1), force_terminal=True, no_color=not colours)
+    room = max(1, min(_MOST_LINES, size.lines // _SHARE))
     with console.capture() as capture:
-        console.print(status(state), end="", no_wrap=True, overflow="ellipsis")
-    return capture.get()
+        for line in lines_of_runs(current.states[-1:], current.waits, time.time(), room):
+            console.print(line, no_wrap=True, overflow="ellipsis")
+    return capture.get().splitlines()
+
+
+def _size(terminal: TextIO) -> os.terminal_size:
+    try:
+        return os.get_terminal_size(terminal.fileno())
+    except (OSError, ValueError):  # it has gone, or is closed
+        return os.terminal_size((80, 24))
 
 
 def _terminal(config: pytest.Config) -> TextIO | None:

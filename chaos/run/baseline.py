@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from chaos.base.clock import Clock
 from chaos.base.refusal import Refused
 from chaos.base.wait import Deadline, Patience
+from chaos.history.writer import HistoryWriter
+from chaos.machine.lease_holder import Holder
 from chaos.plan.build import build_plan
 from chaos.plan.model import Plan
 from chaos.plan.source import Source
@@ -21,8 +24,27 @@ from chaos.store.baseline_key import baseline_key
 from chaos.store.baselines import copy_into, find_or_make, why_incomplete
 from chaos.store.directory import RunDirectory
 
-MakeRun = Callable[[str, str, Plan, Scenario], Path]
-"""Runs a scenario with its plan in a directory of its own, named after the two texts."""
+MakeRun = Callable[[str, Plan, Scenario], Path]
+"""Runs a scenario with its plan, as the baseline with a key, in a directory of its own."""
+
+
+@dataclass(frozen=True)
+class BaselineOnlooker:
+    """Records how far the search for a baseline is, for those who look at the run."""
+
+    history: HistoryWriter
+    progress: Progress
+    deadline: Deadline
+
+    def begins(self, key: str) -> None:
+        """Record that the baseline with this key is looked for; it is empty for a run that the user names."""
+        goal, left = "the fault-free run is there", self.deadline.remaining()
+        self.history.record("wait.begin", name="baseline", goal=goal, seconds=left, key=key)
+
+    def is_blocked(self, maker: Holder | None) -> None:
+        """Record and show that another process makes it now; None where that has left no record."""
+        who = None if maker is None else {"pid": maker.pid, "user": maker.user, "since": maker.since, "run": maker.run}
+        self.progress.event(self.history.record("baseline.awaited", maker=who))
 
 
 class BaselineTaker:
@@ -61,7 +83,13 @@ class BaselineTaker:
         self._deadline = deadline
 
     def take(
-        self, owned: RunDirectory, baseline: str, scenario: Scenario, inputs: Inputs, digest_steps: tuple[int, ...]
+        self,
+        owned: RunDirectory,
+        baseline: str,
+        scenario: Scenario,
+        inputs: Inputs,
+        digest_steps: tuple[int, ...],
+        onlooker: BaselineOnlooker,
     ) -> None:
         """Copy the baseline into a run.
 
@@ -73,6 +101,7 @@ class BaselineTaker:
             return
         if baseline != "auto":
             given = self._reports / baseline  # an absolute path stays as it is
+            onlooker.begins("")
             if (why := why_incomplete(given)) is not None:
                 raise Refused(f"baseline {baseline}: {given} cannot serve as a baseline: {why}")
             copy_into(given, owned.path)
@@ -86,12 +115,14 @@ class BaselineTaker:
             cores=self._cores,
             same_losses=self._prepared.registered.job.traits.same_losses,
         )
+        onlooker.begins(key)
         baseline_directory, made = find_or_make(
             self._reports,
             key,
             lambda: self._made(key, scenario),
             wait=Patience(scenario.deadlines.run, self._clock, (self._deadline,)),
             still=lambda: self._still(inputs),
+            blocked=onlooker.is_blocked,
         )
         self._progress.note(f"baseline {baseline_directory.name} " + ("made" if made else "taken from the cache"))
         copy_into(baseline_directory, owned.path)
@@ -109,7 +140,7 @@ class BaselineTaker:
             draw_seed=lambda: 0,
             platform=self._prepared.registered.named.traits,
         )
-        return self._make("baseline", key[:12], plan, scenario)
+        return self._make(key, plan, scenario)
 
     def _unshared(self, owned: RunDirectory, scenario: Scenario) -> Mapping[str, str]:
         """Return the part of the key that keeps other runs from this baseline.

@@ -22,7 +22,7 @@ from chaos.machine.linux.commands import SystemCommands
 from chaos.plan import io
 from chaos.plan.model import Plan
 from chaos.platforms.nodes import NamesNodes, NodePlatform
-from chaos.run.baseline import BaselineTaker
+from chaos.run.baseline import BaselineOnlooker, BaselineTaker
 from chaos.run.description import Description, write_plan
 from chaos.run.digest_steps import digest_steps
 from chaos.run.launch.attempt import JobFailed
@@ -39,7 +39,7 @@ from chaos.run.session import JobPlatform, Session, open_session
 from chaos.run.watch.host_incidents import noticing_incidents
 from chaos.run.watch.quarantine import watching_quarantine
 from chaos.scenario.models.scenario import Scenario
-from chaos.store.baselines import BaselineError
+from chaos.store.baselines import BaselineError, name_maker_run
 from chaos.store.directory import RunDirectory, create_run, point_latest, update_run
 
 if TYPE_CHECKING:
@@ -189,7 +189,7 @@ class CellRun:
             seed=plan.training.seed,
             plan=io.fingerprint((owned.path / "plan.json").read_bytes()),
             sdk=sdk_named(self._prepared.registered.job.simulated(scenario, self._prepared.sdk)),
-            limit=float(self._deadline.seconds),
+            limit=self._deadline.remaining(),  # one deadline for a fault-free run, and for a run made again, too
         )
 
     def _whole(self, owned: RunDirectory, plan: Plan, scenario: Scenario, history: HistoryWriter) -> None:
@@ -209,15 +209,15 @@ class CellRun:
         return self._inputs
 
     def _take_baseline(self, owned: RunDirectory, plan: Plan, scenario: Scenario, history: HistoryWriter) -> None:
-        if plan.equivalence.baseline != "none":
-            goal, left = "the fault-free run is there", self._deadline.remaining()
-            history.record("wait.begin", name="baseline", goal=goal, seconds=left)
-        self._baseline.take(owned, plan.equivalence.baseline, scenario, self._begun(), self._digest_steps)
+        onlooker = BaselineOnlooker(history, self._progress, self._deadline)
+        inputs = self._begun()
+        self._baseline.take(owned, plan.equivalence.baseline, scenario, inputs, self._digest_steps, onlooker)
         self._progress.follow(owned.path)
 
-    def _make_baseline(self, name: str, key: str, plan: Plan, scenario: Scenario) -> Path:
-        owned = create_run(self._reports, name, key, clock=self._clock)
+    def _make_baseline(self, key: str, plan: Plan, scenario: Scenario) -> Path:
+        owned = create_run(self._reports, "baseline", key[:12], clock=self._clock)
         with owned.lock:
+            name_maker_run(self._reports, key, owned.run)
             self._description.write(owned, plan, scenario, baseline=True)
             self._progress.follow(owned.path)
             recorded = self._record(owned, plan, scenario)

@@ -58,7 +58,7 @@ def _cores_here(
     def blocked(reason: str) -> None:
         progress.wait_for_cores(reason, patience.seconds)
 
-    return leases.take_cores(1, up_to=core_count, wait=patience, blocked=blocked)
+    return leases.take_cores(1, up_to=core_count, wait=patience, blocked=blocked, limit=patience.seconds)
 
 
 def _refuse_if_lacking(prepared: Prepared) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import re
 import shutil
 import stat
 from collections.abc import Callable
+from dataclasses import asdict, replace
 from datetime import timezone
 from pathlib import Path
 
@@ -15,6 +18,7 @@ from chaos.base.plain_files import open_plain, read_plain
 from chaos.base.rank_sets import rank_set
 from chaos.base.wait import Patience
 from chaos.history.reader import History, read_history
+from chaos.machine.lease_holder import Holder, read_holder, this_holder
 from chaos.plan import io
 from chaos.store.directory import RUN_NAME, write_json
 
@@ -22,6 +26,7 @@ DIRECTORY = ".baselines"
 """Directory of the reports that holds the pointers to baselines, by their keys."""
 _UNFINISHED = re.compile(r"[0-9a-f]{64}\.new")
 """Name of a pointer that is being written: the name of its key (chaos.store.baseline_key)."""
+_KEY = re.compile(r"[0-9a-z]{1,64}")
 _BLOCK = 1 << 20
 
 
@@ -30,22 +35,38 @@ class BaselineError(RuntimeError):
 
 
 def find_or_make(
-    reports: Path, key: str, make: Callable[[], Path], *, wait: Patience, still: Callable[[], bool] = lambda: True
+    reports: Path,
+    key: str,
+    make: Callable[[], Path],
+    *,
+    wait: Patience,
+    still: Callable[[], bool] = lambda: True,
+    blocked: Callable[[Holder | None], None] = lambda maker: None,
 ) -> tuple[Path, bool]:
     """Return the run directory of the baseline with this key, and whether it was made now.
 
-    One harness makes the baseline while others with the same key wait. An incomplete cached baseline is made again. A
-    new baseline is kept for others only if its key is ``still`` the job's. Raises the exceptions of ``make`` and
-    ``still``, and BaselineError if the new baseline is incomplete.
+    One harness makes the baseline while others with the same key wait: ``blocked`` is called once, with its maker as
+    far as that is recorded. An incomplete cached baseline is made again. A new baseline is kept for others only if its
+    key is ``still`` the job's. Raises the exceptions of ``make`` and ``still``, and BaselineError if the new baseline
+    is incomplete.
     """
     cache = reports / DIRECTORY
     cache.mkdir(parents=True, exist_ok=True)
     pointer = cache / f"{key}.txt"
-    with wait(f"baseline {key[:12]}", lambda: FileLock.try_acquire(cache / f"{key}.lock")):
+    blocks: list[Holder | None] = []
+
+    def locked() -> FileLock | None:
+        lock = FileLock.try_acquire(_lock_of(reports, key))
+        if lock is None and not blocks:
+            blocks.append(maker_of(reports, key))
+            blocked(blocks[0])
+        return lock
+
+    with wait(f"baseline {key[:12]}", locked):
         cached = _run_named_in(pointer, reports)
         if cached is not None and why_incomplete(cached) is None:
             return cached, False
-        made = make()
+        made = _made(make, _lock_of(reports, key))
         if (why := why_incomplete(made)) is not None:
             raise BaselineError(f"the fault-free run {made} cannot serve as a baseline: {why}")
         if not still():
@@ -54,6 +75,43 @@ def find_or_make(
         unfinished.write_text(made.name, "utf-8")
         unfinished.replace(pointer)
         return made, True
+
+
+def _made(make: Callable[[], Path], lock: Path) -> Path:
+    """Return what is made, while those who wait for the lock can read by whom."""
+    _write_into(lock, this_holder())
+    try:
+        return make()
+    finally:
+        _write_into(lock, None)
+
+
+def maker_of(reports: Path, key: str) -> Holder | None:
+    """Return the living process that makes the baseline with this key now, as it has recorded itself."""
+    return read_holder(_lock_of(reports, key)) if _KEY.fullmatch(key) else None
+
+
+def name_maker_run(reports: Path, key: str, run: str) -> None:
+    """Record the run in which this process makes the baseline with this key."""
+    maker = maker_of(reports, key)
+    if maker is not None and maker.pid == os.getpid():
+        _write_into(_lock_of(reports, key), replace(maker, run=run))
+
+
+def _lock_of(reports: Path, key: str) -> Path:
+    return reports / DIRECTORY / f"{key}.lock"
+
+
+def _write_into(lock: Path, maker: Holder | None) -> None:
+    """Record the maker in its lock. The record only informs a reader: where the disk is full there is none."""
+    text = b"" if maker is None else json.dumps(asdict(maker)).encode()
+    with contextlib.suppress(OSError):
+        descriptor = os.open(lock, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            os.pwrite(descriptor, text, 0)
+            os.ftruncate(descriptor, len(text))
+        finally:
+            os.close(descriptor)
 
 
 def remove_abandoned(reports: Path) -> dict[str, str | None]:

@@ -22,6 +22,7 @@ from chaos.cli import codes
 from chaos.cli.options import echo_json
 from chaos.cli.soak.cells import SoakCells, name_of
 from chaos.cli.soak.kill_report import heal_and_remove, print_tallies
+from chaos.cli.soak.view import SoakView, open_soak_view
 from chaos.cli.with_parent import command_of
 from chaos.soak.harness_progress import acts_of_faults, kinds_of_undo, open_undo, reached, recorded_lines
 from chaos.soak.kill_soak import CompleteRun, Kill, KillRecord, KillTally, Moment, draw, tally
@@ -117,9 +118,13 @@ class KillSoak:
         """Make the remaining kills; return True when Ctrl-C has ended them."""
         click.echo(f"seed {self._seed}; {sum(self._counted.values())} kills are recorded", err=True)
         self._tidy()
-        with ThreadPoolExecutor(self._jobs) as pool:
+        left = sum(max(0, self._times - self._counted[name]) for name in self._cells)
+        with (
+            open_soak_view(lambda: self._places.glob("*"), left, self._jobs, noun="kills") as view,
+            ThreadPoolExecutor(self._jobs) as pool,
+        ):
             try:
-                for future in [pool.submit(self._work) for _ in range(self._jobs)]:
+                for future in [pool.submit(self._work, view) for _ in range(self._jobs)]:
                     future.result()
             except KeyboardInterrupt:
                 return True
@@ -129,11 +134,17 @@ class KillSoak:
 
     # The work of one thread.
 
-    def _work(self) -> None:
+    def _work(self, view: SoakView) -> None:
         try:
             while (name := self._next()) is not None:
                 complete_run = self._whole(name)
-                if self._kill_and_heal(name, complete_run):
+                kill = self._kill_and_heal(name, complete_run)
+                outcome = "left something" if kill.left else "clean" if kill.killed else "late"
+                with self._lock:
+                    view.take(outcome, kill.seconds, counts=kill.killed)
+                mark = "LEFT" if kill.left else outcome
+                view.say(f"{mark:<5}  {kill.number:4}  {name[0]}: {kill.moment}")
+                if kill.killed:
                     continue
                 with self._lock:
                     self._counted[name] -= 1  # it came too late, so another kill has to be made
@@ -177,8 +188,8 @@ class KillSoak:
             shutil.rmtree(place)
             return complete_run
 
-    def _kill_and_heal(self, name: CellName, complete_run: CompleteRun) -> bool:
-        """Kill one run, heal it, and record its leftovers; return False when it had ended before."""
+    def _kill_and_heal(self, name: CellName, complete_run: CompleteRun) -> Kill:
+        """Kill one run, heal it, record its leftovers, and return the record."""
         with self._lock:
             self._numbers[name] += 1
             number = self._numbers[name]
@@ -203,11 +214,11 @@ class KillSoak:
         left = [*failed, *leftovers(place, *pids)]
         seconds = round(time.monotonic() - started, 1)
         head = (*name, self._cells.codes[name], number, self._seed, str(moment))
-        self._record.append(Kill(*head, killed, last, seconds, done, left, undo))
-        click.echo(f"{'LEFT' if left else 'clean' if killed else 'late':<5}  {number:4}  {name[0]}: {moment}", err=True)
+        kill = Kill(*head, killed, last, seconds, done, left, undo)
+        self._record.append(kill)
         if not left:
             shutil.rmtree(place)
-        return killed
+        return kill
 
     def _kill(self, process: subprocess.Popen[bytes], moment: Moment, place: Path) -> bool:
         """Wait for the moment and send SIGKILL; return False when the process has ended before."""

@@ -69,7 +69,10 @@ class Soak:
         self._put_back()
         left = list(still_to_run(list(self._cells), self.runs(), self._times))
         click.echo(f"{len(left)} runs to make, {len(self.runs())} are recorded", err=True)
-        with open_soak_view(self._reports, len(left), self._jobs) as view, ThreadPoolExecutor(self._jobs) as pool:
+        with (
+            open_soak_view(lambda: (self._reports,), len(left), self._jobs) as view,
+            ThreadPoolExecutor(self._jobs) as pool,
+        ):
             waiting: set[Future[SoakRun | None]] = set()
             try:
                 for name in left:
@@ -101,7 +104,7 @@ class Soak:
             if (run := future.result()) is not None:
                 self._record.append(run)
                 self._mark(run, view)
-                view.take(run.verdict, run.seconds)
+                view.take(run.verdict or "harness failed", run.seconds)
                 name = f"{run.scenario}[{run.cell}]" if run.cell else run.scenario
                 view.say(f"{run.verdict or 'harness failed':<14}  {run.seconds:7.1f} s  {name}")
         return rest

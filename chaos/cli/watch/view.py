@@ -215,8 +215,8 @@ class TableView:
         from rich.console import Group
         from rich.text import Text
 
-        from chaos.live.terminal.panel import clock
         from chaos.live.terminal.strip import legend, letters
+        from chaos.live.words import clock
 
         states = [_state(view) for _, view in sorted(self._watch.ranks.items())]
         counts = {state: states.count(state) for state in dict.fromkeys(states)}

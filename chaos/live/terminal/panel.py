@@ -5,18 +5,19 @@ Whatever comes from a job is text. Nothing of it is read as markup, and none of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from rich.text import Text
 
 from chaos.base.rank_sets import rank_set
 from chaos.evidence.text import readable
-from chaos.live.state import CoreHolder, FaultState, LiveState, LossState, RecoveryState, Waiting
+from chaos.live.state import BaselineMaker, CoresWait, FaultState, LiveState, LossState, RecoveryState, Waiting
 from chaos.live.terminal.strip import legend, strip, subject
+from chaos.live.words import clock
 
 _LABEL = 8
 """Columns of the first word of a line."""
-_FEWEST = 3
+FEWEST = 3
 """Lines that are shown however small the terminal is."""
 _MOST_FAULTS = 3
 _TO_SPACES = str.maketrans("\n\t", "  ")
@@ -24,8 +25,12 @@ _TO_SPACES = str.maketrans("\n\t", "  ")
 
 def lines(state: LiveState, height: int) -> list[Text]:
     """Return the lines for a terminal of this height, the most important ones where it is small."""
+    return shortened(state, max(FEWEST, height - 2))
+
+
+def shortened(state: LiveState, most: int) -> list[Text]:
+    """Return so many lines at most, the most important ones."""
     every = [*_lines(state)]
-    most = max(_FEWEST, height - 2)
     if len(every) > most:
         kept = sorted(sorted(range(len(every)), key=lambda number: every[number][0])[:most])
         every = [every[number] for number in kept]
@@ -48,6 +53,8 @@ def _lines(state: LiveState) -> Iterator[tuple[int, Text]]:
         yield 4, _labelled("loss", _loss(state.loss))
     if state.waiting is not None:
         yield 2, _labelled("waits", _waiting(state.waiting))
+    if state.baseline_maker is not None:
+        yield 3, _labelled("made by", _maker(state.baseline_maker))
     if state.ends.planned or state.ends.unplanned:
         yield 6, _labelled("ends", _ends(state))
     for problem in state.problems[:1]:
@@ -55,8 +62,10 @@ def _lines(state: LiveState) -> Iterator[tuple[int, Text]]:
 
 
 def status(state: LiveState) -> Text:
-    """Return a run on one line: its clock and stage, its ranks, what goes on in it, and its name."""
-    text = Text.assemble("" if state.elapsed is None else f"{clock(state.elapsed)} ", f"{_stage(state)} ", strip(state))
+    """Return a run on one line: its clock and stage, its ranks, what goes on in it, its name, and what it waits for."""
+    text = Text("" if state.elapsed is None else f"{clock(state.elapsed)} ")
+    text.append(f"{_cell(state)} " if _cell(state) else "")
+    text.append_text(Text.assemble(f"{state.stage_words} ", strip(state)))
     if state.steps is not None:
         text.append(f" step {state.step or 0} of {state.steps}")
     if state.recovery is not None and state.recovery.phase is not None:
@@ -65,25 +74,20 @@ def status(state: LiveState) -> Text:
     if state.ends.unplanned:
         text.append(f" {state.ends.unplanned} unplanned", style="bold red")
     text.append(f" {readable(name_of(state))}", style="dim")
+    if state.waiting is not None:
+        text.append(f" {clock(state.waiting.left)} left: {state.waiting.goal}", style="dim")
     return _fit(text)
 
 
-def cores_line(holders: Sequence[CoreHolder], now: float, since: float, limit: float) -> list[Text]:
-    """Return who holds the cores that a run waits for."""
-    waited = f"for a core since {clock(now - since)}, {clock(limit)} at most"
-    shown = [_labelled("waits", Text(waited))]
-    for holder in holders:
+def cores_lines(wait: CoresWait, now: float) -> list[Text]:
+    """Return how long a harness waits for a core, and who holds the cores."""
+    left = "" if wait.limit is None else f"{clock(wait.limit - wait.elapsed)} left: "
+    shown = [_labelled("waits", Text(f"{left}a core is free; process {wait.pid} has waited {clock(wait.elapsed)}"))]
+    for holder in wait.holders:
         who = f"cores {holder.cores}: process {holder.pid} of {holder.user}, for {clock(now - holder.since)}"
         run = holder.run.rpartition("/")[2] or holder.command
         shown.append(_labelled("", Text(readable(f"{who}: {run}"))))
     return [_fit(line) for line in shown]
-
-
-def clock(seconds: float) -> str:
-    """Return a length of time as a clock shows it: 0:07, 12:30, 1:02:03."""
-    whole = int(max(0.0, seconds))
-    hours, minutes = whole // 3600, whole // 60 % 60
-    return f"{hours}:{minutes:02}:{whole % 60:02}" if hours else f"{minutes}:{whole % 60:02}"
 
 
 def name_of(state: LiveState) -> str:
@@ -92,22 +96,21 @@ def name_of(state: LiveState) -> str:
 
 
 def _title(state: LiveState) -> Text:
-    parts = Text()
-    if state.cell_number is not None and (state.cell_count or 0) > 1:
-        parts.append(f"cell {state.cell_number} of {state.cell_count}  ", style="bold")
+    parts = Text(f"{_cell(state)}  " if _cell(state) else "", style="bold")
     elapsed = "" if state.elapsed is None else clock(state.elapsed)
-    limit = "" if state.limit is None else f" of {clock(state.limit)}"
+    limit = "" if state.limit is None else f" of {clock(state.limit + 0.5)}"
     parts.append(f"{elapsed}{limit}  ", style="bold")
-    parts.append(_stage(state), style="bold")
+    parts.append(state.stage_words, style="bold")
     if state.steps is not None:
         parts.append(f"  step {state.step or 0} of {state.steps}")
     parts.append(f"  {readable(name_of(state))}")
     return parts
 
 
-def _stage(state: LiveState) -> str:
-    stage = "fault-free run" if state.baseline_of and state.stage == "train" else state.stage
-    return stage if state.verdict is None else f"{stage}: {state.verdict}"
+def _cell(state: LiveState) -> str:
+    """Return the place of the cell in its call, where the call has several."""
+    several = state.cell_number is not None and (state.cell_count or 0) > 1
+    return f"cell {state.cell_number} of {state.cell_count}" if several else ""
 
 
 def _labelled(label: str, text: Text) -> Text:
@@ -152,7 +155,7 @@ def _phase(recovery: RecoveryState) -> Text:
 
 
 def _loss(loss: LossState) -> Text:
-    text = Text(f"rank {loss.rank}, step {loss.step}: {loss.loss:.6g}")
+    text = Text(f"rank {loss.rank}, step {loss.step}{' by its log' if loss.by_log else ''}: {loss.loss:.6g}")
     if loss.baseline is not None and loss.difference is not None:
         same = loss.loss == loss.baseline
         text.append(f", fault-free {loss.baseline:.6g}, ")
@@ -165,6 +168,11 @@ def _waiting(waiting: Waiting) -> Text:
     if waiting.missing:
         text.append(f"; {waiting.missing}", style="dim")
     return text
+
+
+def _maker(maker: BaselineMaker) -> Text:
+    run = f": {maker.run}" if maker.run else ""
+    return Text(readable(f"process {maker.pid} of {maker.user}, for {clock(maker.elapsed)}{run}"))
 
 
 def _ends(state: LiveState) -> Text:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import io
+import sys
 from pathlib import Path
+from threading import Event as Signal
 from threading import Thread
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -144,26 +146,68 @@ def test_what_is_held_back_is_told_before_a_note() -> None:
     ]
 
 
-def test_a_run_is_shown_from_the_start_of_its_job_on(tmp_path: Path) -> None:
-    view = LiveProgress()
-    view.follow(recorded("plain-kill-rank", tmp_path / "run"))
+WAIT = event("wait.begin", name="start", goal="every rank begins its first step", seconds=180.0)
+
+
+def test_a_run_is_shown_from_the_first_wait_of_its_driver_on(tmp_path: Path) -> None:
+    now = 100.0
+    view = LiveProgress(lambda: now)
+    run = recorded("plain-kill-rank", tmp_path / "run")
     assert shown(view) == []
+    view.follow(run)
+    now = 103.5
+    assert shown(view) == ["0:03  preparing  run"]
     view.event(event("attempt.start"))
-    rows = wait_for("the first look", lambda: shown(view), seconds=30)
+    assert view._looking is None, "the job is started next"
+    view.event(WAIT)
+    rows = wait_for("the first look", lambda: rows if len(rows := shown(view)) > 1 else None, seconds=120)
     assert "plain-kill-rank" in rows[0]
     assert rows[1].split() == ["ranks", "eeee"]
     view.follow(tmp_path / "another")
-    assert shown(view) == []
+    assert shown(view) == ["0:00  preparing  another"]
     view.close()
+
+
+def test_a_run_that_waits_for_the_fault_free_run_of_another_harness_is_shown(tmp_path: Path) -> None:
+    stream = io.StringIO()
+    awaited = event("baseline.awaited", maker=None)
+    PlainProgress(stream).event(awaited)
+    assert "another process makes the fault-free run of this job: it has left no record" in stream.getvalue()
+    view = LiveProgress()
+    view.follow(recorded("plain-kill-rank", tmp_path / "run"))
+    view.event(awaited)
+    wait_for("the first look", lambda: len(shown(view)) > 1, seconds=120)
+    view.close()
+
+
+def test_a_view_that_is_being_imported_keeps_no_driver_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    importing, go_on = Signal(), Signal()
+
+    class Slow(ModuleType):
+        def __getattr__(self, name: str) -> object:
+            importing.set()
+            go_on.wait()
+            raise ImportError(name)
+
+    monkeypatch.setitem(sys.modules, "chaos.live.follower", Slow("chaos.live.follower"))
+    view = LiveProgress()
+    view.follow(tmp_path)
+    view.event(WAIT)  # would not return
+    assert importing.wait(120)
+    view.note("the driver goes on")
+    view.close()
+    go_on.set()
 
 
 def test_a_run_that_waits_for_cores_tells_how_long_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
     holder = CoreHolder("0-1", 4711, "root", 0.0, "/reports/kill-rank-1", "chaos run")
     monkeypatch.setattr("chaos.live.holders.waiting_for_cores", lambda: (holder,))
-    view = LiveProgress()
+    now = 1_000.0
+    view = LiveProgress(lambda: now)
     view.wait_for_cores("every core is leased", 14_400)
+    now = 1_030.0
     first, second = shown(view)
-    assert first.startswith("waits   for a core since ")
+    assert first.startswith("waits   3:59:30 left: a core is free; process ")
     assert "process 4711 of root" in second and second.endswith("kill-rank-1")
     stream = io.StringIO()
     PlainProgress(stream).wait_for_cores("every core is leased", 14_400)
@@ -176,8 +220,9 @@ def test_a_view_that_breaks_is_no_failure_of_the_run(tmp_path: Path) -> None:
     (tmp_path / "history").symlink_to("/proc/self/fd")
     view = LiveProgress()
     view.follow(tmp_path)
-    view.event(event("attempt.start"))
-    wait_for("a look", lambda: shown(view), seconds=30)
+    view.event(WAIT)
+    wait_for("a look", lambda: view._looking and view._looking.state, seconds=120)
+    assert shown(view)
     view.close()
 
 
@@ -208,8 +253,8 @@ def test_a_user_without_another_thread_has_a_run_without_a_view(
     monkeypatch.setattr(Thread, "start", no_more)
     view = LiveProgress()
     view.follow(tmp_path)
-    view.event(event("attempt.start"))
-    assert shown(view) == []
+    view.event(WAIT)
+    assert "preparing" in shown(view)[0]
     view.close()
 
 

@@ -47,7 +47,7 @@ def watched(run: Path, place: Path, *, as_json: bool = False) -> list[str]:
 def test_a_line_tells_each_change_until_the_run_is_over(run: Path, tmp_path: Path, still_alive: None) -> None:
     shown = watched(run, tmp_path / "again")
     assert "preparing" in shown[0]
-    assert any("train" in line and "4 training" in line for line in shown)
+    assert any(" training ==== " in line and "4 training" in line for line in shown)
     assert "ended: pass eeee step 12 of 12 plain-kill-rank: 4 ended" in shown[-1]
     assert len(shown) == len(set(shown))
 
@@ -56,6 +56,7 @@ def test_json_has_the_state_of_every_look(run: Path, tmp_path: Path, still_alive
     states = [json.loads(line) for line in watched(run, tmp_path / "again", as_json=True)]
     assert [state["stage"] for state in states][-1] == "ended"
     assert {"train", "resume"} <= {state["stage"] for state in states}
+    assert {"training", "resumed training", "ended: pass"} <= {state["stage_words"] for state in states}
 
 
 @pytest.mark.parametrize("stage", ["ended", "broken off"])

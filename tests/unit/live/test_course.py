@@ -81,6 +81,21 @@ def test_no_wait_has_longer_than_what_is_left_of_the_run() -> None:
     assert (waiting.limit, waiting.left) == (97.0, 91.0)
 
 
+def test_a_run_that_has_less_time_than_the_first_has_the_deadline_of_both() -> None:
+    """A fault-free run, and a run that is made again with other ports, begin when a part of the time is over."""
+    first = course(event("run.start", 1, limit=600.0), WAIT).waiting(1_010.0, str)
+    again = course(event("run.start", 1, limit=20.5), WAIT)
+    waiting = again.waiting(1_010.0, str)
+    assert first is not None and waiting is not None
+    assert (first.left, waiting.left, again.limit()) == (174.0, 11.5, 20.5)
+
+
+def test_the_key_of_the_fault_free_run_that_is_waited_for_is_known() -> None:
+    assert course(START).baseline_key == ""
+    waiting = event("wait.begin", 2, name="baseline", goal="the fault-free run is there", seconds=500, key="0a")
+    assert course(START, waiting).baseline_key == "0a"
+
+
 def test_a_wait_without_a_limit_is_none() -> None:
     for seconds in (None, "180", True):
         odd = event("wait.begin", 4, "train", name="start", seconds=seconds)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,11 @@ from rich.cells import cell_len
 
 from chaos.live import follow
 from chaos.live.groups import group_states, grouping
-from chaos.live.state import LETTERS, CoreHolder, LiveState, RankState
-from chaos.live.terminal.panel import clock, cores_line, lines
+from chaos.live.state import LETTERS, BaselineMaker, CoreHolder, CoresWait, LiveState, RankState
+from chaos.live.terminal.panel import cores_lines, lines, status
+from chaos.live.terminal.several import lines_of_runs
 from chaos.live.terminal.strip import strip
+from chaos.live.words import STAGES, clock
 from tests.kit.live_states import live_state, printed
 from tests.kit.plans import plan_with
 from tests.kit.replayed_run import begun, recorded
@@ -31,7 +34,7 @@ def plain(state: LiveState, width: int, height: int = 40) -> list[str]:
 def test_a_run_is_a_few_lines_that_fit(width: int) -> None:
     shown = plain(live_state(), width)
     assert all(cell_len(line) <= width for line in shown)
-    assert shown[0] == "cell 2 of 5  0:31 of 10:00  train  step 6 of 12  plain-kill-rank[victim=2]"
+    assert shown[0] == "cell 2 of 5  0:31 of 10:00  training  step 6 of 12  plain-kill-rank[victim=2]"
     assert shown[1:4] == [
         "ranks   S=xX",
         "        = training 1  S saving 1  x ended by fault 1  X ended unplanned 1",
@@ -71,7 +74,9 @@ def test_what_a_job_says_is_text(tmp_path: Path) -> None:
     state = follow(place).state()
     holder = CoreHolder("0-1", 7, "root", 1.0, bad, bad)
     text = printed([*lines(state, 40), *lines(live_state(scenario=bad, problems=(bad,)), 40)], 200)
-    text += printed(cores_line((holder,), 10.0, 1.0, 60.0), 200)
+    text += printed(cores_lines(CoresWait(7, 1.0, 9.0, 60.0, (holder,)), 10.0), 200)
+    maker = BaselineMaker(7, bad, 1.0, 9.0, bad)
+    text += printed(lines(live_state(baseline_maker=maker), 40), 200)
     assert "[bold red]" in text
     assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f]", _CONTROL.sub("", text))
 
@@ -109,13 +114,67 @@ def test_replica_groups_of_neighbours_are_apart_in_the_strip() -> None:
     assert strip(live_state(ranks=mixed)).plain == "======"
 
 
+HOLDER = CoreHolder("0-1", 4711, "root", 40.0, "/reports/kill-rank-1", "chaos run kill-rank")
+WAIT = CoresWait(815, 70.0, 30.0, 14_400.0, (HOLDER,))
+WAITS = [
+    "waits   3:59:30 left: a core is free; process 815 has waited 0:30",
+    "        cores 0-1: process 4711 of root, for 1:00: kill-rank-1",
+]
+
+
 def test_who_holds_the_cores_is_shown_while_a_run_waits() -> None:
-    holder = CoreHolder("0-1", 4711, "root", 40.0, "/reports/kill-rank-1", "chaos run kill-rank")
-    shown = _CONTROL.sub("", printed(cores_line((holder,), 100.0, 70.0, 14_400.0), 80)).splitlines()
-    assert shown == [
-        "waits   for a core since 0:30, 4:00:00 at most",
-        "        cores 0-1: process 4711 of root, for 1:00: kill-rank-1",
-    ]
+    assert _CONTROL.sub("", printed(cores_lines(WAIT, 100.0), 80)).splitlines() == WAITS
+
+
+def test_who_makes_the_fault_free_run_is_shown_while_it_is_waited_for() -> None:
+    maker = BaselineMaker(4711, "root", 70.0, 30.0, "baseline-0a0a-1")
+    shown = plain(live_state(stage="baseline", ranks=(), baseline_maker=maker), 80)
+    assert shown[0].split("  ")[2] == "fault-free run first"
+    assert "made by process 4711 of root, for 0:30: baseline-0a0a-1" in shown
+
+
+def test_a_stage_has_the_same_words_on_a_line_and_in_the_panel() -> None:
+    for stage, words in STAGES.items():
+        state = live_state(stage=stage)
+        assert state.stage_words == words
+        assert f"  {words}  " in plain(state, 200)[0] and f" {words} " in status(state).plain
+    assert live_state(stage="ended", verdict="pass").stage_words == "ended: pass"
+    assert live_state(baseline_of=True).stage_words == "fault-free run"
+
+
+def test_a_loss_that_only_a_log_holds_says_so() -> None:
+    loss = replace(live_state().loss, by_log=True)  # type: ignore[type-var]
+    assert "loss    rank 0, step 5 by its log: 1.5, fault-free 1.25, difference +0.25" in plain(
+        live_state(loss=loss), 80
+    )
+
+
+def test_one_line_has_the_clock_the_cell_the_step_and_the_deadline() -> None:
+    text = status(live_state()).plain
+    for part in ("0:31 ", "cell 2 of 5", "training", "S=xX", "step 6 of 12", "save 17.0 s of 15 s", "1 unplanned"):
+        assert part in text
+    assert text.endswith("plain-kill-rank[victim=2] 4:48 left: every rank ends")
+
+
+def several(room: int, *states: LiveState, waits: tuple[CoresWait, ...] = ()) -> list[str]:
+    return [line.plain for line in lines_of_runs(states, waits, 100.0, room)]
+
+
+def test_runs_are_shown_as_chaos_run_shows_them_where_there_is_room() -> None:
+    state = live_state()
+    panel = [line.plain for line in lines(state, 40)]
+    assert several(20, state) == panel
+    assert several(20, state, state) == panel * 2
+    assert several(8, state, state) == [line.plain for line in lines(state, 6)] * 2
+    assert several(5, state, state) == [status(state).plain] * 2
+    assert several(3, *[state] * 5) == [status(state).plain] * 2 + ["and 3 more runs"]
+    assert several(1, state) == [status(state).plain]
+
+
+def test_harnesses_that_wait_for_cores_stand_beside_the_runs() -> None:
+    assert several(20, waits=(WAIT,)) == WAITS
+    assert several(20, live_state(), waits=(WAIT,))[-2:] == WAITS
+    assert len(several(4, live_state(), waits=(WAIT,) * 9)) <= 4
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,9 @@ import os
 import signal
 import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict
 from importlib.metadata import EntryPoint
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
@@ -16,17 +18,22 @@ from typing import Any
 import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK, Clock, SystemClock
+from chaos.base.file_lock import FileLock
 from chaos.base.refusal import Refused
 from chaos.base.registry import NOUNS, Registry
 from chaos.checks.history.updates import Observed
 from chaos.checks.judge import judge
 from chaos.cli.failure import explain
+from chaos.cli.headlines import headline
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger
 from chaos.history.reader import History, read_history
 from chaos.jobs.kind import JobError
+from chaos.live import follow
+from chaos.live.state import LiveState
 from chaos.machine.job.local import LocalPlatform
 from chaos.machine.job.processes import find_run_processes
+from chaos.machine.lease_holder import this_holder
 from chaos.plan.io import fingerprint, loads
 from chaos.report.result_file import read_result
 from chaos.run.driver import run_cell
@@ -35,6 +42,7 @@ from chaos.run.made_with import own_code
 from chaos.run.options import RunOptions, RunOutcome
 from chaos.run.prepare.prepare import known_names, prepare
 from chaos.scenario.load import load_scenario
+from chaos.store.baselines import maker_of
 from chaos.store.directory import read_run
 from chaos.trends.runs import read_runs
 from tests.unit.fake_job import kind, listening
@@ -355,6 +363,15 @@ def strangers(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[socket.socket]]:
         listening.STRANGERS.pop().close()
 
 
+def assert_one_deadline(first: History, last: str, second: History) -> None:
+    """The limit of a run that begins later is shorter by the time between the two; it begins after ``last``."""
+    opened, start, end = (first.select(name)[0] for name in ("writer.start", "run.start", last))
+    (later,) = second.select("run.start")
+    limit, rounding = start.data["limit"], 1e-6
+    assert later.data["limit"] <= limit - (end.mono - start.mono) / 1e9 + rounding
+    assert later.data["limit"] >= limit - (later.mono - opened.mono) / 1e9 - rounding
+
+
 def test_a_port_that_somebody_else_took_is_changed_for_another(drive: Run, strangers: list[socket.socket]) -> None:
     watcher = Watcher()
     outcome = drive(job="environment: {STRANGERS: '1'}", progress=watcher)
@@ -363,6 +380,7 @@ def test_a_port_that_somebody_else_took_is_changed_for_another(drive: Run, stran
     assert any(f"chosen for the job: {port} by PID {os.getpid()}" in note for note in watcher.notes)
     runs = [path for path in outcome.run_dir.parent.iterdir() if path.is_dir() and not path.is_symlink()]
     (first,) = [run for run in runs if run != outcome.run_dir]
+    assert_one_deadline(read_history(first / "history"), "run.end", history_of(outcome))
     (taken,) = read_history(first / "history").select("port.taken")
     assert taken.data["ports"] == [{"port": port, "pids": [os.getpid()]}]
     nothing_is_left(outcome.run_dir)
@@ -399,7 +417,48 @@ def test_the_baseline_is_made_once_and_copied(drive: Run) -> None:
         described: dict[str, Any] = read_run(outcome.run_dir / "baseline")
         assert described["run"].startswith("baseline-")
         assert described["simulated"] == [{"part": "everything", "layer": "job"}], "what only faults need is no part"
+        (waited,) = history_of(outcome).select("wait.begin", name="baseline")
+        assert maker_of(outcome.run_dir.parent, waited.data["key"]) is None, "it is made"
+    assert_one_deadline(history_of(one), "wait.begin", read_history(one.run_dir / "baseline" / "history"))
     assert (one.run_dir.parent / "latest").resolve() == two.run_dir
+
+
+class WaitsForBaseline(Watcher):
+    """A view that, as long as another harness makes the fault-free run, looks at the run as ``chaos watch`` does."""
+
+    def __init__(self, reports: Path, lock: FileLock) -> None:
+        super().__init__()
+        self.states: list[LiveState] = []
+        self._reports, self._lock = reports, lock
+
+    def event(self, event: Event) -> None:
+        super().event(event)
+        if event.event == "baseline.awaited":
+            self.states.append(follow((self._reports / "latest").resolve()).state())
+            self._lock.release()
+
+
+def test_a_run_that_waits_for_the_fault_free_run_of_another_harness_says_whose_it_is(
+    drive: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key, reports = "0a" * 32, tmp_path / "reports"
+    monkeypatch.setattr("chaos.run.baseline.baseline_key", lambda *_, **__: key)
+    (reports / ".baselines").mkdir(parents=True)
+    lock = FileLock.try_acquire(reports / ".baselines" / f"{key}.lock")
+    assert lock is not None
+    lock.write(json.dumps({**asdict(this_holder()), "run": "baseline-1"}))
+    view = WaitsForBaseline(reports, lock)
+    outcome = drive(KILL, baseline="auto", progress=view)
+    (state,) = view.states
+    assert state.stage == "baseline" and state.waiting is not None and state.baseline_maker is not None
+    assert (state.baseline_maker.pid, state.baseline_maker.run) == (os.getpid(), "baseline-1")
+    (awaited,) = history_of(outcome).select("baseline.awaited")
+    maker = awaited.data["maker"]
+    assert headline(awaited) == (
+        f"another process makes the fault-free run of this job: process {os.getpid()} of {maker['user']}, since "
+        f"{time.strftime('%H:%M:%S', time.localtime(maker['since']))}, run baseline-1"
+    )
+    assert history_of(outcome).select("run.end")[0].data["error"] is None
 
 
 def test_the_run_is_planned_with_the_steps_for_an_update_that_the_baseline_shows(

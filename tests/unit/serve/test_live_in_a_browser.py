@@ -104,6 +104,7 @@ def test_the_page_grows_with_the_run_and_leads_to_its_page(visit: Open, moments:
         state = follow(place).state(next(moments))
         shown = "no step yet" if state.step is None else f"step {state.step} of {state.steps}"
         expect(card.locator(".measure .big")).to_have_text(shown)
+        expect(card.locator(".badge")).to_contain_text(state.stage_words)
         expect(card.locator(".strip b")).to_have_text([LETTERS[rank.state] for rank in state.ranks])
         steps.add(state.step)
         if len(steps) == 1:
@@ -114,7 +115,7 @@ def test_the_page_grows_with_the_run_and_leads_to_its_page(visit: Open, moments:
     expect(card).to_contain_text("↩ undone")
     next(moments)
     ended = page.locator("#ended .card")
-    expect(ended.locator(".badge")).to_have_text("✓ pass")
+    expect(ended.locator(".badge")).to_have_text("✓ ended: pass")
     expect(page.locator("#nothing")).to_be_visible()
     ended.get_by_role("link", name="The page of this run").click()
     page.wait_for_selector("html[data-ready]")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -13,7 +14,8 @@ from typing import Any
 import pytest
 
 from chaos.base.file_lock import FileLock
-from chaos.serve import live
+from chaos.live.words import STAGES
+from chaos.serve import live, page
 from chaos.serve.live import LiveRuns
 from chaos.serve.runs import RunDirectories
 from tests.unit.serve.conftest import RUN, Get
@@ -173,6 +175,13 @@ def test_the_index_waits_for_no_look_at_a_run(own: Own, reports: Path) -> None:
         finally:
             go_on.set()
         assert json.loads(document.result())["runs"]
+
+
+def test_the_page_has_a_sign_for_each_stage_and_takes_its_words_from_the_state() -> None:
+    script = (Path(page.__file__).parent / "assets" / "js" / "words.js").read_text()
+    signs = script.partition("const STAGES = {")[2].partition("}")[0]
+    assert {name.strip('"') for name in re.findall(r'^ *("[^"]+"|\w+):', signs, re.MULTILINE)} == set(STAGES)
+    assert not [words for stage, words in STAGES.items() if words != stage and words in script]
 
 
 def test_the_page_and_its_data_are_below_the_token(get: Get, own: Own) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -16,10 +18,19 @@ from chaos.agent.record import Record
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import DeadlineExpired, Patience
 from chaos.history.writer import HistoryWriter
+from chaos.machine.lease_holder import Holder, this_holder
 from chaos.plan import io
 from chaos.plan.model import Plan
 from chaos.plan.parts.fault import PlannedFault
-from chaos.store.baselines import BaselineError, copy_into, find_or_make, why_incomplete
+from chaos.store.baselines import (
+    DIRECTORY,
+    BaselineError,
+    copy_into,
+    find_or_make,
+    maker_of,
+    name_maker_run,
+    why_incomplete,
+)
 from chaos.store.directory import create_run
 from tests.kit.plans import plan_named
 
@@ -94,6 +105,43 @@ def test_waiting_for_another_maker_has_a_deadline_with_a_name(reports: Path, mak
         return make()
 
     assert find_or_make(reports, "key", ask_meanwhile, wait=WAIT)[1] is True
+
+
+KEY = "0a" * 32
+
+
+def test_who_waits_for_another_maker_learns_once_who_it_is_and_since_when(reports: Path, make: Make) -> None:
+    makers: list[Holder | None] = []
+    before = time.time()
+
+    def ask_meanwhile() -> Path:
+        made = make()
+        name_maker_run(reports, KEY, made.name)
+        with pytest.raises(DeadlineExpired):
+            find_or_make(reports, KEY, never, wait=Patience(0.05), blocked=makers.append)
+        return made
+
+    made, _ = find_or_make(reports, KEY, ask_meanwhile, wait=WAIT, blocked=makers.append)
+    (maker,) = makers
+    assert maker is not None
+    assert (maker.pid, maker.run) == (os.getpid(), made.name)
+    assert before <= maker.since <= time.time()
+    assert maker_of(reports, KEY) is None, "it is made"
+    assert find_or_make(reports, KEY, never, wait=WAIT, blocked=makers.append) == (made, False)
+    assert len(makers) == 1
+
+
+def test_a_maker_that_was_killed_and_one_of_no_record_are_nobody(reports: Path) -> None:
+    lock = reports / DIRECTORY / f"{KEY}.lock"
+    lock.parent.mkdir(parents=True)
+    for record in ("", "{", "[]", json.dumps({**asdict(this_holder()), "start_time": 1})):
+        lock.write_text(record)
+        assert maker_of(reports, KEY) is None
+        name_maker_run(reports, KEY, "run")
+        assert lock.read_text() == record
+    lock.write_text(json.dumps(asdict(this_holder())))
+    assert maker_of(reports, KEY) is not None
+    assert maker_of(reports / DIRECTORY, f"../{DIRECTORY}/{KEY}") is None, "a key is no path"
 
 
 def damage_history(run: Path) -> None:

@@ -54,16 +54,19 @@ class _Row(NamedTuple):
 
 def _rows(path: Path, rank: int | None, others: Sequence[LogReader], scan: LogScan) -> Iterator[_Row]:
     for event in read_log(path, [*built_in_readers(timezone.utc), *others], scan=scan):
-        if (
-            event.kind == STEP
-            and event.step
-            and "loss" in event.fields
-            and (rank is None or event.rank in (None, rank))
-        ):
-            yield _Row(event.line, event.step, _number(event, path), _places(event))
+        if event.step and counts(event, rank):
+            yield _Row(event.line, event.step, loss_of(event, path), _places(event))
 
 
-def _number(event: LogEvent, path: Path) -> float | None:
+def counts(event: LogEvent, rank: int | None) -> bool:
+    """Return whether an event of a log is a step of this rank with its loss, or without one where it has none."""
+    return bool(event.kind == STEP and event.step and "loss" in event.fields) and (
+        rank is None or event.rank in (None, rank)
+    )
+
+
+def loss_of(event: LogEvent, path: Path) -> float | None:
+    """Return the loss of such a step; None on a rank that has none. Raises ValueError where it is no number."""
     loss = event.fields["loss"]
     try:
         return None if loss is None else float(loss)

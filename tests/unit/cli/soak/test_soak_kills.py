@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import signal
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -13,6 +16,7 @@ from chaos.cli import codes
 from chaos.cli.scenarios import load, pick_cells
 from chaos.cli.soak import kills as kill_soak
 from chaos.cli.soak.kills import stem_of
+from chaos.live import current
 from chaos.soak import left_by_harness
 from chaos.soak.kill_soak import KillRecord, Moment
 
@@ -81,6 +85,34 @@ def test_kills_are_counted_and_what_was_clean_is_removed(
     assert len(kills) == 2 and all(kill.left == [] for kill in kills)
     assert list((reports / "kills").iterdir()) == []
     assert "good    kill-rank: 2 of 2 killed, 0 with something to heal, 0 left something" in capsys.readouterr().out
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_on_a_terminal_a_soak_of_kills_shows_its_clock_its_kills_and_the_runs(
+    reports: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    terminal = Terminal()
+    places: list[Callable[[], Iterable[Path]]] = []
+    monkeypatch.setattr(sys, "stderr", terminal)
+
+    class Seen(current.CurrentRuns):
+        def __init__(self, where: Callable[[], Iterable[Path]], mine: Callable[[int], bool]) -> None:
+            places.append(where)
+            super().__init__(where, mine)
+
+    monkeypatch.setattr(current, "CurrentRuns", Seen)
+    assert soak(reports, monkeypatch, times=1) == codes.PASS
+    shown = terminal.getvalue()
+    assert re.search(r"soak  \d+:\d\d  \d+ of 1 kills", shown)
+    assert re.search(r"1 of 1 kills  1 clean", shown)
+    assert re.search(r"clean +\d+  kill-rank: ", shown)
+    (where,) = places
+    (reports / "kills" / "kill-rank-0007").mkdir()
+    assert [*where()] == [reports / "kills" / "kill-rank-0007"]
 
 
 def test_a_soak_goes_on_where_it_was_broken_off(

@@ -20,7 +20,7 @@ def test_each_run_of_a_soak_is_marked_and_no_other(tmp_path: Path) -> None:
     ended.set_result(SoakRun("kill-rank", "", "code", "pass", f"{first.run} {second.run}", 0.0, 1.0, 0.5))
     view = SoakView(1, 1, lambda text: None)
     assert Soak([], tmp_path, 1, 1, False, {}, "auto")._take({ended}, view) == set()
-    assert view.verdicts == {"pass": 1}
+    assert view.outcomes == {"pass": 1}
     with changing(tmp_path / FILE) as connection:
         soaked = {row.run: row.soak for row in get_rows(connection)}
     assert soaked == {first.run: True, second.run: True, other.run: False}

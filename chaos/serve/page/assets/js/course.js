@@ -4,11 +4,12 @@ function coursePart() {
   const node = element("div", "columns");
   node.steps = measure();
   node.waiting = measure();
+  node.maker = element("p", "note");
   node.loss = element("p", "loss");
   node.recovery = recoveryPart();
   node.faults = faultsPart();
   node.ranks = ranksPart();
-  const left = append(element("div"), part("Course", node.steps, node.waiting, node.loss), node.recovery);
+  const left = append(element("div"), part("Course", node.steps, node.waiting, node.maker, node.loss), node.recovery);
   return append(node, left, append(element("div"), node.faults, node.ranks));
 }
 
@@ -17,6 +18,7 @@ function fillCourse(node, state) {
   fillMeasure(node.steps, known ? `step ${state.step} of ${state.steps}` : "no step yet", state.step, state.steps);
   setClass(node.steps.words, "big");
   fillWaiting(node.waiting, state.waiting);
+  fillMaker(node.maker, state.baseline_maker);
   fillLoss(node.loss, state.loss);
   fillRecovery(node.recovery, state.recovery);
   fillFaults(node.faults, state.faults);
@@ -31,12 +33,20 @@ function fillWaiting(node, waiting) {
   fillMeasure(node, `waits until ${waiting.goal}: ${times}${missing}`, waiting.elapsed, waiting.limit);
 }
 
+/** Who makes the fault-free run that is waited for. */
+function fillMaker(node, maker) {
+  node.hidden = maker === null;
+  if (maker === null) return;
+  const run = maker.run ? `: ${maker.run}` : "";
+  setText(node, `made by process ${maker.pid} of ${maker.user}, for ${running(maker.elapsed)}${run}`);
+}
+
 function fillLoss(node, loss) {
   node.hidden = loss === null;
   if (loss === null) return;
   const baseline = loss.baseline === null ? "no fault-free loss of that step" : `fault-free ${lossText(loss.baseline)}`;
   const sign = loss.difference === null ? "" : loss.difference === 0 ? " · = the same" : ` · ≠ difference ${lossText(loss.difference)}`;
-  setText(node, `loss of step ${loss.step}, rank ${loss.rank}: ${lossText(loss.loss)} · ${baseline}${sign}`);
+  setText(node, `loss of step ${loss.step}, rank ${loss.rank}${loss.by_log ? " by its log" : ""}: ${lossText(loss.loss)} · ${baseline}${sign}`);
 }
 
 function recoveryPart() {

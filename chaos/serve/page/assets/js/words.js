@@ -1,15 +1,16 @@
 // Words and signs of the live page: no state is told by its colour alone.
 
+// The words of a stage come with the state of the run; here is its sign.
 const STAGES = {
-  preparing: ["…", "preparing"],
-  baseline: ["◌", "fault-free run first"],
-  train: ["▶", "training"],
-  between: ["⏸", "between two launches"],
-  resume: ["↻", "resumed training"],
-  judging: ["⚖", "judging"],
-  ended: ["■", "ended"],
-  "broken off": ["✗", "broken off: its harness has gone"],
-  "not followed": ["?", "not followed"],
+  preparing: "…",
+  baseline: "◌",
+  train: "▶",
+  between: "⏸",
+  resume: "↻",
+  judging: "⚖",
+  ended: "■",
+  "broken off": "✗",
+  "not followed": "?",
 };
 
 const VERDICTS = { pass: "✓", fail: "✗", unknown: "?" };
@@ -18,10 +19,9 @@ const FAULTS = { planned: "·", armed: "◎", acting: "⚡", landed: "✓", miss
 
 const PHASES = { ended: "✓", now: "▶", later: "·", missing: "–" };
 
-/** The words of a stage, or of the verdict that ended it. */
+/** The sign of a stage, or of the verdict that ended it, and its words. */
 function stageWords(state) {
-  if (state.verdict && VERDICTS[state.verdict]) return [VERDICTS[state.verdict], state.verdict];
-  return STAGES[state.stage] || ["?", state.stage];
+  return [VERDICTS[state.verdict] || STAGES[state.stage] || "?", state.stage_words];
 }
 
 /** A length of time that runs: 1:02:03, 2:03 or 3 s. */

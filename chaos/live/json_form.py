@@ -20,18 +20,21 @@ def as_json(state: LiveState) -> dict[str, Any]:
     ``baseline_of``: whether this is a fault-free run, made for another run.
     ``alive``: whether the harness of the run lives; null where it cannot be said.
     ``stage``: preparing, baseline, train, resume, between, judging, ended, broken off (the harness has gone), or not
-    followed (``problems`` has the reason).
+    followed (``problems`` has the reason). ``stage_words``: the same for a reader, with the verdict.
     ``started``, ``now``: seconds of the epoch; ``elapsed``: seconds since the start; ``limit``: how many it may take.
     ``verdict``: that of result.json, null before.
     ``step`` of ``steps``: the last step that every living rank has begun, and the last step of the training.
     ``waiting``: what the harness waits for (``name``, ``goal``, ``since``, ``elapsed``, ``limit``, ``left``,
     ``missing``), or null.
+    ``baseline_maker``: who makes the fault-free run that is waited for (``pid``, ``user``, ``since``, ``elapsed``, and
+    the name of its ``run``), or null.
     ``faults``: ``id``, ``kind``, ``ranks``, ``role``, ``state`` (planned, armed, acting, landed, missed, undone),
     ``waits_for``, ``step`` and ``phase`` where it landed, ``since``, ``elapsed``, ``text``.
     ``recovery``: ``mechanism``, ``number`` of ``of``, ``elapsed``, ``budget``, ``over``, ``ended``, ``phase`` (the name
     of the present one), ``phases`` with ``name``, ``state`` (ended, now, later, missing), ``seconds``, ``budget``,
     ``over``.
-    ``loss``: ``rank``, ``step``, ``loss``, ``baseline``, ``difference``, or null.
+    ``loss``: ``rank``, ``step``, ``loss``, ``baseline``, ``difference``, ``by_log`` (whether only logs hold it), or
+    null.
     ``ranks``: their number; ``states``: the number of ranks in each state; ``rank``: each with ``rank``, ``node``,
     ``group`` (its replica group), ``attempt``, ``state``, ``pid``, ``processes``, ``step``, ``detail``, ``since``,
     ``loss``, ``end`` (``how``, ``planned``).
@@ -44,7 +47,9 @@ def as_json(state: LiveState) -> dict[str, Any]:
     each, held, holders = data.pop("ranks"), data.pop("cores"), data.pop("holders")
     waiting, recovery, loss = state.waiting, state.recovery, state.loss
     data |= {
+        "stage_words": state.stage_words,
         "waiting": None if waiting is None else {**asdict(waiting), "left": waiting.left},
+        "baseline_maker": None if state.baseline_maker is None else asdict(state.baseline_maker),
         "faults": [asdict(fault) for fault in state.faults],
         "recovery": None if recovery is None else _recovery(recovery),
         "loss": None if loss is None else {**asdict(loss), "difference": loss.difference},
