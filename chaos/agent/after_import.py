@@ -36,6 +36,7 @@ class AfterImport(importlib.abc.MetaPathFinder):
 
     def __init__(self) -> None:
         self._hooks: dict[str, list[Hook]] = {}
+        self._by_file: dict[str, list[Hook]] = {}
 
     def install(self) -> None:
         """Put this finder before all others."""
@@ -48,10 +49,18 @@ class AfterImport(importlib.abc.MetaPathFinder):
         else:
             self._hooks.setdefault(module, []).append(hook)
 
+    def watch_file(self, name: str, hook: Hook) -> None:
+        """Call ``hook(module)`` after the import of any module with this last name, whatever package it lies in."""
+        self._by_file.setdefault(name, []).append(hook)
+        for known, module in list(sys.modules.items()):
+            if known.rpartition(".")[2] == name:
+                hook(module)
+
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if fullname not in self._hooks:
+        hooks = [*self._hooks.get(fullname, ()), *self._by_file.get(fullname.rpartition(".")[2], ())]
+        if not hooks:
             return None
         for finder in sys.meta_path:
             if finder is self:
@@ -60,6 +69,6 @@ class AfterImport(importlib.abc.MetaPathFinder):
             spec = find(fullname, path, target) if find else None
             if spec is not None:
                 if spec.loader is not None:
-                    spec.loader = _HookedLoader(spec.loader, self._hooks[fullname])
+                    spec.loader = _HookedLoader(spec.loader, hooks)
                 return spec  # type: ignore[no-any-return]
         return None

@@ -69,21 +69,34 @@ class Digests:
 
 
 def array_of(value: Any) -> Any:
-    """Return the NumPy array of a tensor or of an array; None for any other value."""
+    """Return the NumPy array of a tensor or of an array; None for any other value.
+
+    Tensors of MindSpore have ``asnumpy``, those of PyTorch ``detach``, ``cpu`` and ``numpy``.
+    """
     if hasattr(value, "asnumpy"):
         return value.asnumpy()
-    return value if hasattr(value, "dtype") and hasattr(value, "tobytes") else None
+    if hasattr(value, "dtype") and hasattr(value, "tobytes"):
+        return value
+    if hasattr(value, "detach") and hasattr(value, "numpy"):
+        return value.detach().cpu().numpy()
+    return None
 
 
 def _parameter_digests(parameters: Iterable[tuple[str, Any]]) -> dict[str, str]:
-    return {name: array_digest(array_of(parameter)) for name, parameter in parameters}
+    return {name: _value_digest(parameter) for name, parameter in parameters}
+
+
+def _value_digest(value: Any) -> str:
+    """Return the digest of a parameter; it may be a plain number in the state of a job's own optimizer."""
+    array = array_of(value)
+    return array_digest(array) if array is not None else tensor_digest("number", (), repr(value).encode())
 
 
 def _loss_of(outputs: Any) -> float | None:
     first = outputs[0] if isinstance(outputs, (tuple, list)) and outputs else outputs
     array = array_of(first)
     if array is None:
-        return None
+        return float(first) if isinstance(first, (int, float)) else None
     return float(array.reshape(-1)[0]) if array.size == 1 else float(array.mean())
 
 

@@ -17,6 +17,7 @@ from chaos.agent.compiling import hook_compiling
 from chaos.agent.errors import error_fields, first_fields
 from chaos.agent.protection import hook_protection
 from chaos.agent.record import Record, optional_step
+from chaos.agent.step_source import StepSource
 from chaos.agent.steps import steps_done
 from chaos.agent.training import Training
 
@@ -33,9 +34,11 @@ _CLEAN = (None, 0, 2)
 _HANDLERS_WITH_STEP = ("save_ckpt", "rename", "repair", "rollback")
 
 
-def install_hooks(imports: AfterImport, record: Record, barriers: Barriers, training: Training) -> None:
+def install_hooks(
+    imports: AfterImport, record: Record, barriers: Barriers, training: Training, source: StepSource
+) -> None:
     """Arrange for every hook to be set when its module is imported."""
-    imports.watch("mindspore.train.model", functools.partial(_hook_training, training, barriers))
+    imports.watch("mindspore.train.model", functools.partial(_hook_training, training, barriers, source))
     imports.watch("mindspore.train.serialization", functools.partial(_hook_checkpoints, training))
     imports.watch("mindspore.graph.api", functools.partial(hook_compiling, record))
     imports.watch("mindio_ttp.framework_ttp", functools.partial(_record_sdk, record))
@@ -45,13 +48,18 @@ def install_hooks(imports: AfterImport, record: Record, barriers: Barriers, trai
     imports.watch("mindio_ttp.framework_ttp", functools.partial(_hook_reports, record))
 
 
-def _hook_training(training: Training, barriers: Barriers, module: ModuleType) -> None:
-    """Add the step callback to every ``Model.train``."""
+def _hook_training(training: Training, barriers: Barriers, source: StepSource, module: ModuleType) -> None:
+    """Add the step callback to every ``Model.train`` and ``Model.fit``."""
+    callback = _step_callback(module.Callback, training, barriers)
+    for name in ("train", "fit"):
+        if hasattr(module.Model, name):
+            setattr(module.Model, name, _with_callback(callback, source, getattr(module.Model, name)))
+
+
+def _with_callback(callback: Any, source: StepSource, train: Callable[..., Any]) -> Callable[..., Any]:
     import inspect  # here: a rank without MindSpore need not pay for the import
 
-    train = module.Model.train
     place = list(inspect.signature(train).parameters).index("callbacks") - 1  # without self
-    callback = _step_callback(module.Callback, training, barriers)
 
     @functools.wraps(train)
     def train_with_agent(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -61,9 +69,10 @@ def _hook_training(training: Training, barriers: Barriers, module: ModuleType) -
             args = (*args[:place], _first_of(callback, args[place]), *args[place + 1 :])
         else:
             kwargs["callbacks"] = _first_of(callback, kwargs.get("callbacks"))
-        return train(self, *args, **kwargs)
+        with source.model_train():
+            return train(self, *args, **kwargs)
 
-    module.Model.train = train_with_agent
+    return train_with_agent
 
 
 def _first_of(callback: Any, others: Any) -> Any:

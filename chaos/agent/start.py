@@ -16,7 +16,10 @@ from chaos.agent.configuration import Configuration, Place, place_of, read_confi
 from chaos.agent.digests import Digests
 from chaos.agent.errors import record_uncaught
 from chaos.agent.exit_statuses import Reaped
+from chaos.agent.lines import MODULE, Lines
+from chaos.agent.loops import Loop
 from chaos.agent.record import Record
+from chaos.agent.step_source import StepSource
 from chaos.agent.training import Training
 
 
@@ -57,12 +60,26 @@ def _in_rank(configuration: Configuration, place: Place, imports: AfterImport) -
     record.write("agent.start", python=platform.python_version(), argv=list(getattr(sys, "orig_argv", [])))
     record_uncaught(record)
     from chaos.agent.hooks import install_hooks
+    from chaos.agent.loop_hooks import Optimizers, install_loop_hooks
 
     channel, armed = _join(configuration, place.rank, record)
     barriers = Barriers(record, channel, armed)
     digests = Digests(record, configuration.digest_interval, configuration.digest_steps)
     training = Training(record, barriers, digests, steps_per_update=configuration.steps_per_update)
-    install_hooks(imports, record, barriers, training)
+    source = StepSource(record, training)
+    atexit.register(source.finish)
+    install_hooks(imports, record, barriers, training, source)
+    optimizers = Optimizers()
+    loop = Loop(
+        training,
+        source,
+        optimizers,
+        resumed=configuration.attempt == "resume",
+        armed=barriers.armed_phases,
+        in_model=not configuration.extensions,
+    )
+    install_loop_hooks(imports, loop, optimizers)
+    imports.watch_file(MODULE, Lines(training, source).connect)
     return Agent(configuration, place, imports, record, barriers, digests, training)
 
 

@@ -29,18 +29,23 @@ from chaos.agent.record import Record, optional_step
 _MOST_NAMES = 100
 """Names of appended values that are recorded with a save."""
 
+Named = Iterable[tuple[str, Any]]
+
 
 class Training:
     """One process's training: its records, the digests of its states and its barriers.
 
-    Parameters, outputs and batches are arrays of numpy, or tensors that become one by their method ``asnumpy``.
+    Parameters, outputs and batches are arrays of numpy, or tensors that become one by a method of their own.
     ``steps_per_update`` is the number of steps for each update of the optimizer. ``loaded_step`` is the ``step_num`` of
-    the last checkpoint that was read; None where the checkpoint has none.
+    the last checkpoint that was read; None where the checkpoint has none. ``steps_begun`` is the number of steps that
+    have begun in this process, ``in_step`` whether the last of them has not ended.
     """
 
     def __init__(self, record: Record, barriers: Barriers, digests: Digests, steps_per_update: int = 1) -> None:
         self.steps_per_update = steps_per_update
         self.loaded_step: int | None = None
+        self.steps_begun = 0
+        self.in_step = False
         self.reach = barriers.reach
         self._record = record
         self._barriers = barriers
@@ -50,22 +55,26 @@ class Training:
         self._spent_ns = 0
         self._began_ns = 0
         self._costs_us: list[float] = []
-        self._parameters: list[tuple[str, Any]] = []
+        self._state: Named = []
         self._end_of_life = False
+        self._saved: set[str] = set()
+        self._saving: set[str] = set()
+        self._loaded: set[str] = set()
         self._background: dict[str, tuple[dict[str, Any], int]] = {}
 
-    def begin(self, initial_step: int, parameters: Iterable[tuple[str, Any]], *, updates: int | None = None) -> None:
+    def begin(self, initial_step: int, parameters: Named | Callable[[], Named], *, updates: int | None = None) -> None:
         """Begin the training after ``initial_step``, counted over the whole job.
 
-        ``parameters`` are the weights and all state of the optimizer, by name; they are read again after every step.
-        ``updates`` is the optimizer's number of updates until then; it is recorded where it differs from the number of
-        steps.
+        ``parameters`` are the weights and all state of the optimizer, by name; their values are read again after every
+        step. Where a step replaces the objects themselves, a function returns them. ``updates`` is the optimizer's
+        number of updates until then; it is recorded where it differs from the number of steps.
         """
-        self._parameters = list(parameters)
-        self._barriers.parameters = self._parameters
+        self._state = _Later(parameters) if callable(parameters) else list(parameters)
+        self._barriers.parameters = list(self._state)
         counted = {} if updates in (None, initial_step) else {"updates": updates}
         self._record.write("train.begin", initial_step=initial_step, **counted)
-        self._digests.write_initial(self._parameters)
+        self._digests.write_initial(self._barriers.parameters)
+        self._loaded.clear()
 
     def joins(self) -> None:
         """Begin in a process whose state is still to come: nothing that it does before it has the state is a step."""
@@ -75,6 +84,10 @@ class Training:
         """Begin the step."""
         began = self._began_ns = perf_counter_ns()
         self._barriers.step = step
+        self.steps_begun += 1
+        self.in_step = True
+        if self._saved:
+            self._saved.clear()
         self._write_begin(step)
         self._spent_ns = perf_counter_ns() - began
         self.reach("step.begin")
@@ -83,9 +96,10 @@ class Training:
         """End the step. ``outputs`` is the loss or begins with it; ``batch`` is the batch that was trained."""
         began = perf_counter_ns()
         step = self._barriers.step
+        self.in_step = False
         self._write_end(step)
         self._costs_us.append((self._spent_ns + perf_counter_ns() - began) / 1000)
-        self._digests.write(step, outputs=outputs, batch=batch, parameters=self._parameters)
+        self._digests.write(step, outputs=outputs, batch=batch, parameters=self._state)
         if self._barriers.slow:
             duration = (perf_counter_ns() - self._began_ns) / 1e9
             self._barriers.slow = [slowness for slowness in self._barriers.slow if not slowness.drag(step, duration)]
@@ -114,8 +128,11 @@ class Training:
         """Wrap the saving of one checkpoint file. ``step`` is by default the rank's current step.
 
         ``appended`` are the names that the caller adds to the parameters. The barriers of an end-of-life save are
-        points of the SDK's handler, not of a step.
+        points of the SDK's handler, not of a step. A save within the saving of the same file is a part of it.
         """
+        if (name := _name_of(path)) in self._saving:
+            yield
+            return
         fields: dict[str, Any] = {
             "kind": "end-of-life" if end_of_life else "periodic",
             "path": os.path.abspath(path),  # a job may save by one name of a file and load by another
@@ -125,16 +142,23 @@ class Training:
             fields["appended"] = names
         if asynchronous:
             fields["asynchronous"] = True
-            self._background[_name_of(path)] = fields, get_ident()
+            self._background[name] = fields, get_ident()
         before, self._end_of_life = self._end_of_life, end_of_life
+        self._saving.add(name)
         try:
             self._record.write("checkpoint.begin", **fields)
             self._reach_in_save("checkpoint.begin")
             yield
             self._record.write("checkpoint.end", **fields)
+            self._saved.add(name)
             self._reach_in_save("checkpoint.end")
         finally:
+            self._saving.discard(name)
             self._end_of_life = before
+
+    def has_saved(self, path: str) -> bool:
+        """Return whether the saving of this file is recorded already, since the last step began."""
+        return _name_of(path) in self._saved
 
     @contextmanager
     def writing(self, path: str) -> Iterator[None]:
@@ -165,13 +189,37 @@ class Training:
         result = read()
         self.loaded_step = _step_num(result)
         self._record.write("load.end", path=path, parameters=len(result))
+        self._loaded.add(_name_of(path))
         return result
+
+    def loaded(self, path: str, step: int | None) -> None:
+        """Note that a checkpoint of ``step`` has been read, unless :meth:`load` has recorded it before the training."""
+        if _name_of(path) not in self._loaded:
+            self._record.write("load.begin", path=os.path.abspath(path))
+            self._barriers.reach("checkpoint.load")
+            self._record.write("load.end", path=os.path.abspath(path))
+        self.loaded_step = self.loaded_step if step is None else step
+
+    @property
+    def has_loaded(self) -> bool:
+        """Whether a checkpoint has been read since the training began, or before its beginning."""
+        return bool(self._loaded)
 
     def _reach_in_save(self, phase: str) -> None:
         if self._end_of_life:
             self._barriers.enter("save_ckpt", phase)
         else:
             self.reach(phase)
+
+
+class _Later:
+    """Parameters that a function returns anew whenever they are read."""
+
+    def __init__(self, read: Callable[[], Named]) -> None:
+        self._read = read
+
+    def __iter__(self) -> Iterator[tuple[str, Any]]:
+        return iter(self._read())
 
 
 def _step_num(loaded: Any) -> int | None:

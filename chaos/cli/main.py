@@ -24,6 +24,7 @@ COMMANDS = {
     "validate": "Check scenario files and print every problem.",
     "list": "List scenarios with their tags and cells.",
     "schema": "Print the JSON Schema of a scenario.",
+    "steps": "Print chaos_steps.py, for a training loop of your own.",
     "analyze": "Judge a run again from its files.",
     "report": "Make the page of a run, or of a directory of runs.",
     "serve": "Show runs, also those in progress, in a browser.",

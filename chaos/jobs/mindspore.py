@@ -1,8 +1,8 @@
 """The job kind ``mindspore``: a user's own training script under msrun. All its parts are genuine.
 
-PYTHONPATH loads the agent, which observes ``Model.train``, ``save_checkpoint`` and ``load_checkpoint``. The
-script itself is unknown: the scenario states what it trains, the length of an epoch and the interval of saves,
-and the checks test whether these hold.
+PYTHONPATH loads the agent, which observes ``Model.train`` or the script's own loop, ``save_checkpoint`` and
+``load_checkpoint``. The script itself is unknown: the scenario states what it trains, the length of an epoch and the
+interval of saves, and the checks test whether these hold.
 """
 
 from __future__ import annotations
@@ -28,9 +28,18 @@ class MindSporeJob(JobKind):
 
     name = "mindspore"
     traits = JobTraits(
-        # Points of the step between its begin and its end are the device layer's, which is MindSpore's own here.
+        # The reduction of gradients is the device layer's, which is MindSpore's own here.
         observable=frozenset(
-            {"step.begin", "step.end", "checkpoint.begin", "checkpoint.write", "checkpoint.end", "checkpoint.load"}
+            {
+                "step.begin",
+                "forward",
+                "optimizer.update",
+                "step.end",
+                "checkpoint.begin",
+                "checkpoint.write",
+                "checkpoint.end",
+                "checkpoint.load",
+            }
         ),
         checkpoint_form="mindspore",
         resumes_periodic=True,

@@ -35,6 +35,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     )
     _judge_writers(plan, history, collector)
     collector.settle("the harness and every rank have recorded", "all records are there")
+    _judge_steps_counted(history, collector)
     _judge_boots(history, collector)
     _judge_fetched(history, collector)
     _judge_run(plan, history, collector)
@@ -68,6 +69,13 @@ def _judge_writers(plan: Plan, history: History, collector: Collector) -> None:
                     expected, f"no history of rank {rank} in attempt {attempt}", began.source, data=about(rank)
                 )
         _judge_processes(plan, history, attempt, collector, expected)
+
+
+def _judge_steps_counted(history: History, collector: Collector) -> None:
+    """Judge that no agent gave up counting: without all steps of a rank nothing can be said about its training."""
+    for event in history.select("steps.unclear"):
+        observation = f"those of rank {event.rank} in attempt {event.attempt} cannot be: {event.data.get('reason')}"
+        collector.unknown("the steps of every rank are counted", observation, event.source, data=about(event.rank))
 
 
 def _judge_processes(plan: Plan, history: History, attempt: str, collector: Collector, expected: str) -> None:

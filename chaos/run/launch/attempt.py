@@ -19,6 +19,7 @@ from chaos.run.launch.cause import last_error
 from chaos.run.launch.channel import AtBarrier, Channel, EndpointHello, Hello, Message, RefusedCaller
 from chaos.run.launch.follow import LogFollower, RankFollower
 from chaos.run.launch.rank_words import RankWords
+from chaos.run.launch.step_words import StepsSeen
 from chaos.run.progress import Progress
 from chaos.run.watch.stalled import Stalled
 from chaos.scenario.models.scenario import Deadlines
@@ -39,7 +40,10 @@ class JobFailed(RuntimeError):
 
 @dataclass(frozen=True)
 class Watch:
-    """The watch over an attempt. ``besides`` is called at every look, for work that is due while the job runs."""
+    """The watch over an attempt. ``besides`` is called at every look, for work that is due while the job runs.
+
+    ``own_script`` says that the job's loop is the user's own, and no step of it has been seen yet.
+    """
 
     history: HistoryWriter
     progress: Progress
@@ -47,6 +51,7 @@ class Watch:
     deadlines: Deadlines
     run_deadline: Deadline
     besides: Callable[[], None] = lambda: None
+    own_script: bool = False
 
 
 class Attempt:
@@ -71,6 +76,7 @@ class Attempt:
         self._processes: dict[ProcessIdentity, int] = {}
         self._started: set[int] = set()
         self._steps: dict[int, int] = {}
+        self._steps_seen = StepsSeen(own_script=watch.own_script)
         self._first_step_mono: int | None = None
         self._logs_dir = run_dir / "logs" / name
         self._words = RankWords(ranks, self._logs_dir)
@@ -89,11 +95,11 @@ class Attempt:
         Raises JobFailed when the job cannot start, DeadlineExpired naming the goal that was not reached in time.
         """
         limits = self._watch.deadlines
-        self._wait(STARTING, self._all_started, limits.start, self._not_started)
+        self._wait(STARTING, self._all_started, limits.start, self._not_started, self._steps_seen.not_yet)
         if self._injection.waiting:
             self._wait("fault", self._faults_done, limits.fault, self._not_fired)
         self._wait("end", self._all_exited, limits.end, self._not_exited)
-        self._injection.miss_rest("the job has ended")
+        self._injection.miss_rest(self._steps_seen.missed("the job has ended"))
 
     def note_leftovers(self, seconds: float) -> None:
         """Record the launcher and helpers that do not end in time after the end of all ranks."""
@@ -117,7 +123,9 @@ class Attempt:
         self.look()
         if self._exited and len(self._started) < self._size and not self._injection.known.landed:
             first, moment = next(iter(self._exits.items()))
-            raise JobFailed(self._words.ended_early(self._exited, first, (moment - self._began) / 1e9))
+            self._take_events()  # the last words of the ranks that have just ended
+            why = self._steps_seen.why_none(self._exited)
+            raise JobFailed(self._words.ended_early(self._exited, first, (moment - self._began) / 1e9, why))
         self._check_joining()
         return len(self._started) == self._size or self._ended()
 
@@ -182,7 +190,15 @@ class Attempt:
         at = self._words.positions(left, self._exited, self._steps)
         return f"not exited: {at}; see {self._logs_dir}"
 
-    def _wait(self, name: str, condition: Callable[[], bool], seconds: float, detail: Callable[[], str]) -> None:
+    def _wait(
+        self,
+        name: str,
+        condition: Callable[[], bool],
+        seconds: float,
+        detail: Callable[[], str],
+        advice: Callable[[], str] = str,
+    ) -> None:
+        """Wait for a condition; ``detail`` says what is missing, and ``advice`` what to do when it does not come."""
         stalled = Stalled(name, seconds, self._watch.clock, detail)
         self._record("wait.begin", name=name, goal=_GOALS[name], seconds=float(seconds))
 
@@ -198,7 +214,7 @@ class Attempt:
             has_come,
             seconds=seconds,
             clock=self._watch.clock,
-            detail=detail,
+            detail=lambda: detail() + advice(),
             within=[self._watch.run_deadline],
         )
 
@@ -208,6 +224,8 @@ class Attempt:
         """Take in everything that has happened since the last look, and make the faults that are due."""
         self._take_messages()
         self._take_events()
+        if text := self._steps_seen.unclear():
+            raise JobFailed(f"{text}; see {self._logs_dir}")
         self._take_logs()
         self._take_exits()
         if self._first_step_mono is not None:
@@ -307,6 +325,7 @@ class Attempt:
             self._moves += 1
             if name == "step.begin":
                 self._started.add(rank)
+            self._steps_seen.take(rank, event)
             if name in ("step.begin", "step.end") and isinstance(event.get("step"), int):
                 self._steps[rank] = event["step"]
             if self._first_step_mono is None and len(self._started) == self._size:

@@ -86,7 +86,8 @@ class Launches:
         limits = session.scenario.deadlines
         nodes = () if session.nodes is None else session.nodes.all()
         clocks = NodeClocks(session.history, name, nodes, self.clock)
-        watch = Watch(session.history, session.progress, self.clock, limits, session.deadline, clocks.look)
+        own = not self.traits.own_script and not resume
+        watch = Watch(session.history, session.progress, self.clock, limits, session.deadline, clocks.look, own)
         attempt = Attempt(name, session.plan.layout.ranks, job, session.channel, injection, session.owned.path, watch)
         try:
             attempt.follow()

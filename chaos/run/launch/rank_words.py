@@ -26,13 +26,13 @@ class RankWords:
         """Return these ranks in words, with the number of all."""
         return rank_set(ranks, self.size)
 
-    def ended_early(self, exited: Mapping[int, str], first: int, seconds: float) -> str:
-        """Say how ranks have ended before the first step: the first one, its time, and the last words of all."""
+    def ended_early(self, exited: Mapping[int, str], first: int, seconds: float, why: str = "") -> str:
+        """Say how ranks have ended before the first step: the first one, its time, and ``why`` or their last words."""
         statuses = by_word(exited).items()
         how = "; ".join(f"{self._count(ranks)} ended with {status}" for status, ranks in statuses)
         when = f"after {seconds:.1f} s, before every rank had begun its first step"
         which = f", the first was rank {first}" if len(exited) > 1 else ""
-        last_words = self._last_words(exited.keys(), first)
+        last_words = why or self._last_words(exited.keys(), first)
         return f"{how} {when}{which}{last_words and f': {last_words}'}; see {self.place(exited)}"
 
     def whereabouts(self, absent: Iterable[int], refused: Mapping[int, str], job: Job) -> str:

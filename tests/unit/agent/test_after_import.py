@@ -86,3 +86,13 @@ def test_a_module_that_fails_fails_as_before(imports: AfterImport) -> None:
         importlib.import_module("hooked.broken")
     assert seen == []
     assert "hooked.broken" not in sys.modules
+
+
+def test_a_file_is_hooked_by_its_name_in_whatever_package_it_lies(imports: AfterImport) -> None:
+    seen: list[str] = []
+    importlib.import_module("hooked.train")
+    for _ in range(2):  # an import that has been, and one to come
+        imports.watch_file("train", lambda module: seen.append(module.__name__))
+        imports.watch_file("caller", lambda module: seen.append(module.__name__))
+    importlib.import_module("hooked.caller")
+    assert seen == ["hooked.train", "hooked.train", "hooked.caller", "hooked.caller"]

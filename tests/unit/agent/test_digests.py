@@ -50,7 +50,8 @@ def test_gradients_belong_to_the_step_that_reduced_them(record: Record, events: 
         (Tensor([1.0, 2.0]), 1.5),
         ((), None),
         (None, None),
-        (3.0, None),
+        (3.0, 3.0),
+        ("a text", None),
     ],
 )
 def test_the_loss_is_the_first_output(record: Record, events: Events, outputs: Any, loss: float | None) -> None:

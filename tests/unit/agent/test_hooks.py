@@ -18,6 +18,7 @@ from chaos.agent.barriers import Barriers
 from chaos.agent.digests import Digests
 from chaos.agent.hooks import install_hooks
 from chaos.agent.record import Record
+from chaos.agent.step_source import StepSource
 from chaos.agent.training import Training
 from tests.unit.agent.conftest import FAKE_JOB, Events, calls
 
@@ -36,7 +37,8 @@ def start(record: Record, monkeypatch: pytest.MonkeyPatch) -> Iterator[Start]:
 
     def start(name: str = "mindspore.train.model", *, interval: int = 1, armed: tuple[Any, ...] = ()) -> ModuleType:
         barriers = Barriers(record, None, list(armed))
-        install_hooks(imports, record, barriers, Training(record, barriers, Digests(record, interval)))
+        training = Training(record, barriers, Digests(record, interval))
+        install_hooks(imports, record, barriers, training, StepSource(record, training))
         return importlib.import_module(name)
 
     yield start
@@ -69,6 +71,18 @@ def test_every_step_is_recorded_once_from_one(start: Start, events: Events) -> N
     assert cost.data["steps"] == 6
     assert 0 < cost.data["hooks_us_median"] < 1000
     assert cost.data["digest_us_median"] > 0
+
+
+@pytest.mark.parametrize("place", ["keyword", "position"])
+def test_fit_is_observed_as_train_is(start: Start, events: Events, place: str) -> None:
+    module, seen = start(), list[str]()
+    own = recording(module, seen)
+    if place == "keyword":
+        module.Model().fit(1, batches(2), callbacks=own)
+    else:
+        module.Model().fit(1, batches(2), None, 1, [own])
+    assert steps(events, "step.begin") == steps(events) == [1, 2]
+    assert len(seen) == 2
 
 
 def test_steps_go_on_where_the_checkpoint_ended(start: Start, events: Events) -> None:

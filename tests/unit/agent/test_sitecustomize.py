@@ -52,7 +52,7 @@ def test_in_a_rank_it_starts_the_agent_of_its_own_tree_and_leaves_the_path_alone
     assert "mindspore" not in modules
     assert path == json.loads(execute(python, SHOW, SITE).stdout)[1]
     read = read_history(configuration.parent / "history")
-    assert [event.event for event in read.events] == ["writer.start", "agent.start"]
+    assert [event.event for event in read.events] == ["writer.start", "agent.start", "steps.none"]
     assert read.events[1].rank == 1
     assert read.problems == ()
 
@@ -100,7 +100,8 @@ def test_a_rank_whose_harness_is_gone_trains_alone(python: str, tmp_path: Path, 
     configuration.write_text(json.dumps({**values, "socket": str(tmp_path / "absent"), "secret": str(secret)}))
     done = execute(python, "print('trains')", SITE, CHAOS_AGENT=str(configuration), **RANK)
     assert (done.stdout, done.stderr) == ("trains\n", "")
-    assert [event.event for event in read_history(tmp_path / "history").events][-1] == "agent.alone"
+    read = read_history(tmp_path / "history")
+    assert [event.event for event in read.events][-2:] == ["agent.alone", "steps.none"]
 
 
 def test_an_extension_is_installed_before_the_job_starts(python: str, tmp_path: Path, configuration: Path) -> None:

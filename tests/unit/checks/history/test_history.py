@@ -20,3 +20,13 @@ def test_a_plan_that_was_changed_since_is_no_evidence_and_blames_nobody(run: Goo
 def test_without_the_record_of_its_start_it_is_unknown(run: GoodRun, judged: Judge) -> None:
     run.drop("run.start")
     assert said(judged(run), "history", "unknown", "no run.start of the harness")
+
+
+def test_steps_that_a_rank_could_not_count_are_no_evidence_and_blame_nobody(run: GoodRun, judged: Judge) -> None:
+    begun = next(iter(run.events("train.begin", attempt="train", rank=1)))
+    run.add("train-rank_1", {**begun, "event": "steps.unclear", "reason": "there are two optimizers"})
+    judgement = judged(run)
+    assert said(
+        judgement, "history", "unknown", "the steps of every rank are counted | those of rank 1 in attempt train"
+    )
+    assert "fail" not in verdicts(judgement, "history")

@@ -61,7 +61,13 @@ class Launch:
     """One launch of four ranks: what a test makes happen in it, and what the harness recorded."""
 
     def __init__(
-        self, run_dir: Path, history: HistoryWriter, *faults: PlannedFault, limits: Deadlines = LIMITS, size: int = 4
+        self,
+        run_dir: Path,
+        history: HistoryWriter,
+        *faults: PlannedFault,
+        limits: Deadlines = LIMITS,
+        size: int = 4,
+        own_script: bool = False,
     ) -> None:
         self.size = size
         self.job = FakeJob(size)
@@ -81,7 +87,7 @@ class Launch:
             patience=Patience(limits.land, self.clock, (deadline,)),
             records=run_dir / "history",
         )
-        watch = Watch(history, self.watcher, self.clock, limits, deadline)
+        watch = Watch(history, self.watcher, self.clock, limits, deadline, own_script=own_script)
         self.attempt = Attempt("train", size, self.job, self.channel, self.injection, run_dir, watch)  # type: ignore[arg-type]
 
     def follow(self, *script: Callable[[], object]) -> None:
@@ -97,10 +103,13 @@ class Launch:
         self.hello(*(ranks or range(4)))
 
     def step(self, number: int, *ranks: int, event: str = "step.begin") -> None:
+        self.say(event, *ranks, step=number)
+
+    def say(self, event: str, *ranks: int, **fields: Any) -> None:
         for rank in ranks or range(4):
             if rank not in self.records:
                 self.records[rank] = Record(str(self.run_dir / "history"), run="r", attempt="train", rank=rank)
-            self.records[rank].write(event, step=number)
+            self.records[rank].write(event, **fields)
 
     def reach(self, *ranks: int) -> None:
         for rank in ranks:
@@ -109,6 +118,13 @@ class Launch:
     def end(self, *ranks: int, code: int = 0) -> None:
         for rank in ranks or range(4):
             self.job.statuses.setdefault(identity(rank), ExitStatus(code=code))
+
+    def end_saying(self, event: str, *ranks: int, code: int = 0, **fields: Any) -> Callable[[], None]:
+        def act() -> None:
+            self.say(event, *ranks, **fields)
+            self.end(*ranks, code=code)
+
+        return act
 
     def recorded(self, name: str) -> list[Event]:
         read = read_history(self.run_dir / "history")
@@ -227,6 +243,86 @@ def test_of_many_ranks_that_end_it_is_said_how_many_which_was_first_and_what_tha
         text,
     )
     assert len(text) < 300 + len(str(logs))
+
+
+NO_MODEL = "the script never calls Model.train, and chaos recognised no training loop of its own in it"
+LINES = "add the three lines of chaos_steps to the loop"
+
+
+@pytest.mark.parametrize(
+    ("fields", "reason"),
+    [
+        ({}, f"{NO_MODEL}; {LINES}"),
+        ({"model_train": True}, "the script calls Model.train, which has trained no step"),
+        ({"lines": True}, "the script imports chaos_steps and never calls step_begins()"),
+        ({"gradients": True}, "the script computes gradients, and no optimizer of MindSpore that chaos knows updates"),
+    ],
+)
+def test_a_job_that_ends_well_without_a_step_is_named_and_its_log_is_not_quoted(
+    make: Make, tmp_path: Path, fields: dict[str, bool], reason: str
+) -> None:
+    launch = make()
+    logs = tmp_path / "logs" / "train"
+    logs.mkdir(parents=True)
+    (logs / "worker_0.log").write_text("[INFO] DISTRIBUTED(1,python): the network thread has ended\n")
+    said = {"model_train": False, "lines": False, "gradients": False, **fields}
+    with pytest.raises(JobFailed) as failed:
+        launch.follow(launch.join, launch.end_saying("steps.none", **said))
+    text = str(failed.value)
+    assert f"first was rank 0: no step was seen: {reason}" in text
+    assert "INFO" not in text
+
+
+def test_a_job_that_fails_without_a_step_is_known_by_its_error(make: Make, tmp_path: Path) -> None:
+    launch = make()
+    logs = tmp_path / "logs" / "train"
+    logs.mkdir(parents=True)
+    (logs / "worker_0.log").write_text("train.py: error: unrecognized arguments: --fast\n")
+    said = {"model_train": False, "lines": False, "gradients": False}
+    with pytest.raises(JobFailed, match="unrecognized arguments: --fast") as failed:
+        launch.follow(launch.join, launch.end_saying("steps.none", 0, code=2, **said))
+    assert "no step was seen" not in str(failed.value)
+
+
+def test_steps_that_an_agent_cannot_count_end_the_attempt_with_what_to_do(make: Make) -> None:
+    launch = make(planned(2))
+    with pytest.raises(JobFailed) as failed:
+        launch.follow(
+            launch.join,
+            lambda: launch.step(1),
+            lambda: launch.say("steps.unclear", 1, 3, reason="there are two optimizers, Adam and SGD"),
+        )
+    assert str(failed.value).startswith(
+        f"the steps of ranks 1,3 cannot be counted: there are two optimizers, Adam and SGD; {LINES}"
+    )
+
+
+@pytest.mark.parametrize("own_script", [True, False])
+@pytest.mark.parametrize("trains", [True, False])
+def test_a_script_that_comes_to_no_step_in_time_may_have_a_loop_of_its_own(
+    make: Make, own_script: bool, trains: bool
+) -> None:
+    launch = make(own_script=own_script)
+    if trains:
+        launch.say("train.begin", initial_step=0)
+    with pytest.raises(DeadlineExpired) as expired:
+        launch.follow(launch.join)
+    assert (f"{NO_MODEL} until now; if it has a loop, {LINES}" in str(expired.value)) is (own_script and not trains)
+    assert all(LINES not in note for note in launch.watcher.notes)
+
+
+def test_a_fault_that_was_missed_names_the_phase_that_no_step_comes_to(make: Make) -> None:
+    launch = make(planned(2))
+    launch.follow(
+        launch.join,
+        lambda: launch.step(1),
+        lambda: launch.say("phase.unreachable", phase="optimizer.update", reason="the step is compiled"),
+        launch.end,
+    )
+    (missed,) = launch.recorded("fault.missed")
+    assert missed.data["reason"].startswith(
+        "the job has ended; no step comes to optimizer.update: the step is compiled; the fault still waited for step 5"
+    )
 
 
 def test_one_look_at_the_processes_serves_all_ranks_that_have_come(make: Make) -> None:

@@ -116,6 +116,21 @@ class Model:
         initial_epoch: int = 0,
     ) -> None:
         del dataset_sink_mode, sink_size, initial_epoch
+        self._train(epoch, train_dataset, callbacks)
+
+    def fit(
+        self,
+        epoch: int,
+        train_dataset: list[list[Tensor]],
+        valid_dataset: Any = None,
+        valid_frequency: int = 1,
+        callbacks: Any = None,
+    ) -> None:
+        """Train as ``train``, and without calling it."""
+        del valid_dataset, valid_frequency
+        self._train(epoch, train_dataset, callbacks)
+
+    def _train(self, epoch: int, train_dataset: list[list[Tensor]], callbacks: Any) -> None:
         callbacks = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks] if callbacks else []
         arguments = Arguments(
             cur_step_num=self.initial_step,
