@@ -168,6 +168,15 @@ def failing() -> Data:
     return data
 
 
+def cut_short() -> Data:
+    """Return the data of the same run, ended after five steps."""
+    data = passing()
+    for series in data["curves"]["run"].values():
+        series[5:] = [None] * (STEPS - 5)
+    data["curves"]["compared"] = 5
+    return data
+
+
 def empty() -> Data:
     """Return the data of a run that has recorded nothing."""
     series: dict[str, list[float | None]] = {"loss": [], "norm": [], "step_seconds": []}
@@ -188,6 +197,7 @@ def empty() -> Data:
             "baseline": None,
             "faults": [],
             "first_difference": None,
+            "compared": 0,
             "note": "",
         },
         "checkpoints": {"steps": [], "ranks": [], "groups": [], "cells": [], "note": ""},
@@ -226,7 +236,7 @@ WORDS = {
     "failing",
     "missing",
 } | {
-    *("fault", "held", "detection", "exit", "sdk", "error", "train", "launch", "heal", "phase"),
+    *("fault", "held", "detection", "exit", "sdk", "error", "train", "launch", "heal"),
     *("start", "load", "compile", "save", "pause", "handler", "stop", "repair"),
 }
 """Words of the contract itself, which never come from a job."""
@@ -393,6 +403,7 @@ def _curves() -> Data:
         "baseline": {"loss": loss, "norm": norm, "step_seconds": [0.49] * 5 + [0.37] * 7},
         "faults": [{"step": 5, "text": "kill rank 2"}],
         "first_difference": None,
+        "compared": STEPS,
         "note": "Loss and norm are those of rank 0. The step time is the slowest rank's.",
     }
 

@@ -39,6 +39,7 @@ def curves(plan: Plan, history: History, artifacts: Artifacts) -> CurveSet:
         None if other is None else _in_order(other, steps),
         tuple(_marks(plan, history)),
         None if other is None else _first_difference(recorded, other, steps),
+        0 if other is None else _compared(recorded, other),
         f"{'The loss is that of the log' if by_log else 'Loss and norm are those'} of rank {rank}. "
         "The step time is the slowest rank's.",
     )
@@ -102,6 +103,11 @@ def _marks(plan: Plan, history: History) -> Iterable[StepMark]:
         step = step_of_fault(fault, history)
         if step is not None:
             yield StepMark(step, planned_text(fault))
+
+
+def _compared(recorded: tuple[Values, Values, Values], other: tuple[Values, Values, Values]) -> int:
+    """Return the number of steps in which the loss or the norm of both runs is known."""
+    return len((recorded[0].keys() & other[0].keys()) | (recorded[1].keys() & other[1].keys()))
 
 
 def _first_difference(

@@ -217,13 +217,17 @@ class StepMark:
 
 @dataclass(frozen=True)
 class CurveSet:
-    """The curves of the run and of its fault-free run, over the same steps."""
+    """The curves of the run and of its fault-free run, over the same steps.
+
+    ``compared`` counts the steps of which both runs have a loss, or both a norm.
+    """
 
     steps: tuple[int, ...]
     run: Curves
     baseline: Curves | None
     faults: tuple[StepMark, ...]
     first_difference: Difference | None
+    compared: int
     note: str
 
 

@@ -48,3 +48,10 @@ def test_a_fault_without_a_step_stands_at_the_last_step_that_was_begun(run: Good
     run.only("fault.landed")["step"] = None
     run.replan(faults=tuple(replace(fault, trigger={"handler": "clean"}) for fault in run.plan.faults))
     assert [mark.step for mark in page(run).curves.faults] == [SAVED + 1]
+
+
+def test_steps_that_only_one_run_has_are_not_compared(run: GoodRun, page: PageOf) -> None:
+    assert page(run).curves.compared == LAST
+    run.drop("digest", attempt="resume", rank=0)
+    curves = page(run).curves
+    assert (len(curves.steps), curves.compared, curves.first_difference) == (LAST, SAVED, None)

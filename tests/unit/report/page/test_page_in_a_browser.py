@@ -282,7 +282,12 @@ def test_curves_name_the_first_step_that_differs_and_read_values_by_key(visit: O
     for _ in range(7):
         page.keyboard.press("ArrowRight")
     expect(plot.locator("output")).to_have_text("step 7: 0.3307 · fault-free 0.33")
-    expect(visit("passing").page.locator(".plot").first).to_contain_text("difference: 0 at 12 steps")
+    passing = visit("passing").page
+    expect(passing.locator(".plot").first).to_contain_text("difference: 0 at 12 steps")
+    expect(passing.locator("#curves .compared")).to_have_text(
+        "= No step differs from the fault-free run in loss or norm."
+    )
+    expect(visit("cut_short").page.locator("#curves .compared")).to_contain_text("Only 5 of 12 steps can be compared.")
 
 
 def test_the_checkpoint_map_shows_damage_readers_and_the_file(visit: Open) -> None:

@@ -29,12 +29,19 @@ function curveNotes(curves) {
   const text = difference
     ? `≠ The ${names[difference.curve] || difference.curve} differs from the fault-free run from step ${difference.step} on.`
     : curves.baseline
-      ? "= No step differs from the fault-free run in loss or norm."
+      ? equalText(curves)
       : "There is no fault-free run to compare with.";
   line.appendChild(element("span", "compared", text));
   for (const fault of curves.faults) line.appendChild(element("span", "fault-key", `▼ step ${fault.step}: ${fault.text}`));
   if (curves.note) line.appendChild(element("span", "", curves.note));
   return line;
+}
+
+/** That nothing differs, with what was compared: a run that ended early says nothing about the steps behind. */
+function equalText({ compared, steps }) {
+  if (!compared) return "? No step has a loss or a norm of both runs, so nothing is compared.";
+  const part = compared < steps.length ? ` Only ${compared} of ${count(steps.length, "step")} can be compared.` : "";
+  return `= No step differs from the fault-free run in loss or norm.${part}`;
 }
 
 /** Numbers for a plot: what is no finite number leaves a gap. */

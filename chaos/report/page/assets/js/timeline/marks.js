@@ -1,14 +1,12 @@
 // Marks of the timeline: a form for each kind, so that colour is not needed to tell them apart.
 
 /** Kinds by weight: the heavier one is drawn where two meet. */
-const MARKS = ["train", "phase", "sdk", "launch", "held", "heal", "detection", "exit", "error", "fault"];
+const MARKS = ["train", "sdk", "launch", "heal", "detection", "exit", "error", "fault"];
 
 const MARK_NAMES = {
   train: "milestone",
-  phase: "phase",
   sdk: "SDK",
   launch: "launch",
-  held: "held",
   heal: "healed",
   detection: "detection",
   exit: "exit",
@@ -30,10 +28,8 @@ const FORMS = {
   error: (c, x, y, r) => exclamation(c, x, y, r),
   detection: (c, x, y, r) => polygon(c, [[x, y - r], [x + r, y], [x, y + r], [x - r, y]]),
   heal: (c, x, y, r) => plus(c, x, y, r),
-  held: (c, x, y, r) => bars(c, x, y, r),
   launch: (c, x, y, r) => polygon(c, [[x - r * 0.7, y - r], [x + r, y], [x - r * 0.7, y + r]]),
   sdk: (c, x, y, r) => circle(c, x, y, r * 0.6),
-  phase: (c, x, y, r) => c.fillRect(x - 1, y - r, 2, 2 * r),
   train: (c, x, y, r) => circle(c, x, y, r * 0.45),
 };
 
@@ -91,10 +87,6 @@ function cross(context, x, y, r) {
 
 function plus(context, x, y, r) {
   strokes(context, [[x - r, y, x + r, y], [x, y - r, x, y + r]]);
-}
-
-function bars(context, x, y, r) {
-  strokes(context, [[x - 2.5, y - r, x - 2.5, y + r], [x + 2.5, y - r, x + 2.5, y + r]]);
 }
 
 function exclamation(context, x, y, r) {
