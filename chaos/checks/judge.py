@@ -9,6 +9,7 @@ from pathlib import Path
 
 from chaos.base.plain_files import Share, TooMuch, read_plain, reading_at_most
 from chaos.checks.mechanism.protected import protection_left_out
+from chaos.checks.recovery.left_out import phases_left_out
 from chaos.checks.recovery.measured import Recovery
 from chaos.checks.recovery.pace import pace_left_out
 from chaos.checks.recovery.phases import measure
@@ -165,6 +166,7 @@ def _unjudged(plan: Plan, history: History, artifacts: Artifacts) -> list[NotChe
     A comparison that cannot be determined carries the reason, and the rest is reported.
     """
     asked: tuple[tuple[str, Callable[[], Iterable[NotChecked]]], ...] = (
+        ("recovery", lambda: phases_left_out(plan, history, artifacts)),
         ("recovery", lambda: pace_left_out(plan, history, artifacts)),
         ("mechanism", lambda: protection_left_out(plan, history)),
     )

@@ -8,7 +8,7 @@ from chaos.evidence.baseline import NONE
 from chaos.evidence.facts import ranks_text
 from chaos.faults.values.plan_corruption import stays
 from chaos.plan.model import Plan
-from chaos.plan.parts.response import PHASES
+from chaos.plan.phases import phase_names
 
 _FIRST = ((1, "step.begin"), (1, "forward"), (1, "allreduce.enter"))  # no set: a spoilt plan holds unhashable values
 
@@ -60,7 +60,7 @@ def not_checked(plan: Plan) -> list[NotChecked]:
         what = "/dev/shm of the machine, locks of other programs, and averages of weights that callbacks keep"
         reason = "only the job's own directories, processes and parameters are looked at"
         left.append(NotChecked("hygiene", what, reason))
-    if plan.response.mechanism not in PHASES:
+    if not phase_names(plan):
         left.append(NotChecked("recovery", "recovery time", _no_mechanism(plan)))
     return left
 
@@ -79,4 +79,6 @@ def _no_mechanism(plan: Plan) -> str:
     mechanism = plan.response.mechanism
     if mechanism is None:
         return "the plan has no fault that a mechanism must answer"
-    return "the plan shows that no mechanism can act" if mechanism == "none" else f"no phases for {mechanism}"
+    if mechanism == "none":
+        return "the plan shows that no mechanism can act, and the job is not started again"
+    return f"no phases for {mechanism}"

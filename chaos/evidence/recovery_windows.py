@@ -124,6 +124,24 @@ def recovery_windows(plan: Plan, history: History) -> list[Window]:
     return windows
 
 
+def ending_faults(plan: Plan) -> list[PlannedFault]:
+    """Return the faults that no recovery answers with success, and that end the job."""
+    answered = {name for recovery in plan.response.recoveries if recovery.succeeds for name in recovery.faults}
+    open_faults = [fault for fault in plan.faults if fault.id not in answered]
+    return [fault for fault in open_faults if fault.effect.stops_training or fault.effect.asks_to_end] or open_faults
+
+
+def end_of_job(plan: Plan, history: History) -> Event:
+    """Return the act of the first fault that ends the job, since no recovery that succeeds answers it.
+
+    Raises Ambiguous when none is recorded.
+    """
+    acts = [event for fault in ending_faults(plan) for event in history.select("fault.injecting", fault=fault.id)]
+    if not acts:
+        raise Ambiguous("no injection of a fault that ends the job is recorded")
+    return min(acts, key=lambda event: event.mono)
+
+
 def replayed_windows(plan: Plan, history: History) -> list[Window]:
     """Return the windows after which every rank begins to train again within the launch."""
     return [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,13 +10,12 @@ from itertools import pairwise
 from pathlib import Path
 
 from chaos.base.plain_files import Share, reading_at_most
-from chaos.evidence.recovery_windows import chains
+from chaos.evidence.recovery_windows import Ambiguous, chains, end_of_job, ending_faults
 from chaos.evidence.timestamp import Timestamp
 from chaos.history.reader import History
 from chaos.live.state import PhaseState, RecoveryState
 from chaos.plan.model import Plan
-from chaos.plan.parts.response import PHASES, Recovery
-from chaos.plan.phases import phase_names
+from chaos.plan.phases import RESTARTED, is_restart, phase_names
 
 _BETWEEN_LOOKS_NS = 500_000_000
 _REST = 5
@@ -33,6 +33,8 @@ class Recoveries:
         self._plan = plan
         self._run_dir = run_dir
         self._chains = chains(plan)
+        self._is_restart = is_restart(plan)
+        self._of = sum(chain[-1].succeeds for chain in self._chains) + 1 if self._is_restart else len(self._chains)
         self._ends: tuple[int, list[tuple[str, Timestamp | str]]] = (0, [])
         self._begin: int | None = None
         self._due = 0
@@ -42,7 +44,10 @@ class Recoveries:
     def by_fault(self) -> dict[str, int]:
         """The number of the recovery that each fault calls for; of several the last."""
         numbered = enumerate(self._chains, 1)
-        return {name: number for number, chain in numbered for recovery in chain for name in recovery.faults}
+        numbers = {name: number for number, chain in numbered for recovery in chain for name in recovery.faults}
+        if self._is_restart:
+            numbers |= {fault.id: self._of for fault in ending_faults(self._plan)}
+        return numbers
 
     def state(self, history: History, now: int, *, over: bool = False) -> RecoveryState | None:
         """Return the latest recovery at ``now`` of the monotonic clock; None before its fault is made.
@@ -52,50 +57,58 @@ class Recoveries:
         current = self._current(history)
         if current is None:
             return None
-        number, recovery, begin = current
+        number, mechanism, begin = current
         if begin != self._begin:
             self._begin, self._due, self._ends = begin, 0, (0, [])
         # The clock of a run that has ended stands still, and would never reach the next look.
         last = over and not self._looked_last
         if (now >= self._due or last) and not self._complete():
             began = time.monotonic_ns()
-            self._ends = (number, self._look(recovery, begin, history))
+            self._ends = (number, self._look(mechanism, begin, history))
             self._looked_last = over
             self._due = now + max(_BETWEEN_LOOKS_NS, _REST * (time.monotonic_ns() - began))
-        return self._assembled(recovery, begin, now, over=over)
+        return self._assembled(mechanism, begin, now, over=over)
 
-    def _current(self, history: History) -> tuple[int, Recovery, int] | None:
+    def _current(self, history: History) -> tuple[int, str, int] | None:
         """Return the latest recovery with an act of its faults: its number, what is tried last, and its beginning."""
+        if self._is_restart:
+            with contextlib.suppress(Ambiguous):  # the job has not ended yet
+                return self._of, RESTARTED, end_of_job(self._plan, history).mono
         for number in range(len(self._chains), 0, -1):
             chain = self._chains[number - 1]
             faults = dict.fromkeys(name for recovery in chain for name in recovery.faults)
             acts = [event.mono for name in faults for event in history.select("fault.injecting", fault=name)]
             if acts:
-                return number, chain[-1], min(acts)
+                return number, chain[-1].mechanism, min(acts)
         return None
 
     def _complete(self) -> bool:
         ends = self._ends[1]
         return bool(ends) and all(isinstance(end, Timestamp) for _, end in ends)
 
-    def _look(self, recovery: Recovery, begin: int, history: History) -> list[tuple[str, Timestamp | str]]:
-        if recovery.mechanism not in PHASES:
+    def _plan_of(self, mechanism: str) -> Plan:
+        if mechanism == RESTARTED:
+            return self._plan
+        return replace(self._plan, response=replace(self._plan.response, mechanism=mechanism))
+
+    def _look(self, mechanism: str, begin: int, history: History) -> list[tuple[str, Timestamp | str]]:
+        plan = self._plan_of(mechanism)
+        if not phase_names(plan):
             return []
         # What judges a run takes a while to import. It is imported when there is something to look at.
         from chaos.evidence.artifacts import Artifacts
         from chaos.mechanisms.markers import Launch
-        from chaos.mechanisms.registry import RULES
+        from chaos.mechanisms.registry import phase_ends
 
-        plan = replace(self._plan, response=replace(self._plan.response, mechanism=recovery.mechanism))
         launch = Launch(plan, history, Artifacts(self._run_dir, None))
         try:
             with reading_at_most(Share(_MOST_BYTES, _MOST_HOLES)):
-                return list(RULES[recovery.mechanism].phase_ends(launch, begin))
+                return list(phase_ends(launch, begin))
         except Exception as error:  # rules of other packages too; half of a record is no fault of theirs
             return [(name, str(error)) for name in phase_names(plan)]
 
-    def _assembled(self, recovery: Recovery, begin: int, now: int, *, over: bool) -> RecoveryState:
-        decides = recovery.mechanism == self._plan.response.mechanism
+    def _assembled(self, mechanism: str, begin: int, now: int, *, over: bool) -> RecoveryState:
+        decides = mechanism == RESTARTED or mechanism == self._plan.response.mechanism
         budgets = self._plan.response.budget.phases if decides else {}
         total = self._plan.response.budget.total if decides else None
         number, ends = self._ends
@@ -108,7 +121,7 @@ class Recoveries:
         last = ends[-1][1] if ends else ""
         until = last.mono if ended and isinstance(last, Timestamp) else now
         elapsed = max(0.0, (until - begin) / 1e9)
-        return RecoveryState(recovery.mechanism, number, len(self._chains), elapsed, total, ended, tuple(phases))
+        return RecoveryState(mechanism, number, self._of, elapsed, total, ended, tuple(phases))
 
 
 def _phases(

@@ -13,7 +13,9 @@ from chaos.evidence.timestamp import Timestamp
 from chaos.history.reader import History
 from chaos.mechanisms.case import Case
 from chaos.mechanisms.markers import Launch
+from chaos.mechanisms.restart_phases import restart_phase_ends
 from chaos.plan.model import Plan
+from chaos.plan.phases import is_restart
 from chaos.plan.recovery.registry import Facts
 
 
@@ -41,3 +43,12 @@ class Rule:
 
 
 RULES: Mapping[str, Rule] = Facts(lambda mechanism: cast("Rule", resolve_name(mechanism.rule)))
+
+
+def phase_ends(launch: Launch, after: int) -> Iterator[tuple[str, Timestamp | str]]:
+    """Yield the end of each phase of the planned recovery that began at a time, or why it is not known."""
+    mechanism = launch.plan.response.mechanism
+    if mechanism is not None and mechanism in RULES:
+        yield from RULES[mechanism].phase_ends(launch, after)
+    elif is_restart(launch.plan):
+        yield from restart_phase_ends(launch, after)

@@ -8,14 +8,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from chaos.base.growth import FEW
-from chaos.plan.parts.response import ENDING, PHASES, Budget
+from chaos.plan.parts.response import ENDING, PHASES, Budget, phases_of
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.registry import Facts
 from chaos.scenario.errors import suggest
-from chaos.scenario.models.scenario import Scenario
-
-AFTER_RESTART = ("relaunch", "load", "compile", "first step", "caught up")
-"""Phases of an end-of-life checkpoint that come only when the job is started again."""
+from chaos.scenario.models.scenario import ExpectRecovery, Scenario
 
 
 @dataclass(frozen=True)
@@ -99,15 +96,13 @@ def plan_budget(
     ``waits`` is how much later the job is started again because a fault of the scenario lasts so long. A budget for a
     phase that cannot come is noted as a problem.
     """
-    written = scenario.expect.recovery
     if mechanism is None or mechanism not in PHASES:
-        if written is not None and (written.total is not None or written.phases):
-            problems.add("expect.recovery", "a recovery has a budget, but the plan shows that no mechanism acts")
-        return Budget(None, {})
+        return _budget_of_restart(phases_of(mechanism, resumes=resumes), scenario.expect.recovery, problems)
+    written = scenario.expect.recovery
     timings, ranks = scenario.job.timings, scenario.cluster.ranks
     chosen = profile_of(timings, mechanism, ranks)
     whole = resumes or mechanism not in ENDING
-    named = [name for name in PHASES[mechanism] if whole or name not in AFTER_RESTART]
+    named = phases_of(mechanism, resumes=resumes)
     phases = {name: chosen.phases[name] for name in named if name in chosen.phases}
     in_vain = sum(profile_of(timings, failed, ranks).given_up for failed in tried)
     if silent and chosen.silence is not None:
@@ -127,7 +122,32 @@ def plan_budget(
             _refuse_phase(name, mechanism, phases, problems)
     if written is not None and written.total is not None:
         total = written.total
-    return Budget(None if math.isinf(total) else total, phases)
+    if written is not None and written.rollback is not None and not whole:
+        message = f"no step is trained again: the job is not started again ({problems.where('job.resume')})"
+        problems.add("expect.recovery.rollback", message, hint="remove it, or set job.resume: true")
+    return Budget(None if math.isinf(total) else total, phases, None if written is None else written.rollback)
+
+
+def _budget_of_restart(named: tuple[str, ...], written: ExpectRecovery | None, problems: Problems) -> Budget:
+    """Return the budgets of the restart of a job: those that the scenario writes, for nobody promises any other.
+
+    How long a job takes to start and to load is known only to its owner.
+    """
+    if written is None:
+        return Budget(None, {})
+    if not named:
+        if written.total is not None or written.phases or written.rollback is not None:
+            message = (
+                "a recovery has a budget, but the plan shows that no mechanism acts and that the job is not started "
+                "again"
+            )
+            problems.add("expect.recovery", message, hint="remove it, or say in expect.resume where training goes on")
+        return Budget(None, {})
+    for name in written.phases:
+        if name not in named:
+            message = f"the restart of a job has no phase {name!r}"
+            problems.add(f"expect.recovery.phases.{name}", message, text=name, hint=suggest(name, named))
+    return Budget(written.total, dict(written.phases), written.rollback)
 
 
 def _refuse_phase(name: str, mechanism: str, phases: Mapping[str, float], problems: Problems) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from chaos.plan.budgets import AFTER_RESTART
 from chaos.plan.model import Plan
-from chaos.plan.parts.response import ENDING, PHASES
+from chaos.plan.parts.response import PHASES, phases_of
+
+RESTARTED = "restart"
+"""The word for a recovery by nothing but a new start of the job, in the place of a mechanism's name."""
 
 
 def phase_names(plan: Plan) -> tuple[str, ...]:
     """Return the phases in order. Where the launch ends without a new start, the recovery ends with the job."""
-    assert plan.response.mechanism is not None
-    names = PHASES[plan.response.mechanism]
-    whole = plan.resume.resumes or plan.response.mechanism not in ENDING
-    return names if whole else tuple(name for name in names if name not in AFTER_RESTART)
+    return phases_of(plan.response.mechanism, resumes=plan.resume.resumes)
+
+
+def is_restart(plan: Plan) -> bool:
+    """Return whether the planned recovery is a new start of a job that ends because no mechanism acts."""
+    return plan.response.mechanism not in PHASES and bool(phase_names(plan))

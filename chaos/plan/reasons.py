@@ -146,8 +146,6 @@ def _resume_path(scenario: Scenario, paths: dict[str, str]) -> str:
 
 
 def _recovery_paths(scenario: Scenario, budget: Budget) -> dict[str, str]:
-    if budget.total is None:
-        return {}
     written = scenario.expect.recovery
     phases = written.phases if written is not None else {}
     total = written.total if written is not None else None
@@ -155,5 +153,8 @@ def _recovery_paths(scenario: Scenario, budget: Budget) -> dict[str, str]:
         f"recovery.{name}": f"expect.recovery.phases.{name}" if name in phases else "job.timings"
         for name in budget.phases
     }
-    paths["recovery.total"] = "expect.recovery.total" if total is not None else "job.timings"
+    if budget.total is not None:
+        paths["recovery.total"] = "expect.recovery.total" if total is not None else "job.timings"
+    if budget.rollback is not None:
+        paths["recovery.rollback"] = "expect.recovery.rollback"
     return paths

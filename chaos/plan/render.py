@@ -204,8 +204,12 @@ def _resume(plan: Plan) -> str:
 
 
 def _budget(plan: Plan) -> Iterator[str]:
-    if plan.response.budget.total is None and not plan.response.budget.phases:
-        return
-    total = "no total" if plan.response.budget.total is None else f"{plan.response.budget.total:g} s"
-    phases = [f"{name} {seconds:g}" for name, seconds in plan.response.budget.phases.items()]
-    yield _row("budget", _mark(plan, "recovery.total", "; ".join(filter(None, [f"{total} in all", ", ".join(phases)]))))
+    budget = plan.response.budget
+    if budget.total is not None or budget.phases:
+        total = "no total" if budget.total is None else f"{budget.total:g} s"
+        phases = [f"{name} {seconds:g}" for name, seconds in budget.phases.items()]
+        text = "; ".join(filter(None, [f"{total} in all", ", ".join(phases)]))
+        yield _row("budget", _mark(plan, "recovery.total", text))
+    if budget.rollback is not None:
+        steps = count(budget.rollback, "step")
+        yield _row("trained again", _mark(plan, "recovery.rollback", f"{steps} at most"))

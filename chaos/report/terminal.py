@@ -154,11 +154,13 @@ def _phases(result: Result) -> Table:
     for phase, seconds in result.recovery.phases.items():
         table.add_row(escape(phase), *_figures(seconds, budgets.get(phase)))
     table.add_row("total", *_figures(result.recovery.total, budget.get("total")))
+    if result.recovery.rollback is not None or budget.get("rollback") is not None:
+        table.add_row("steps trained again", *_figures(result.recovery.rollback, budget.get("rollback"), digits=0))
     return table
 
 
-def _figures(seconds: float | None, budget: float | None) -> tuple[Text, str]:
-    if seconds is None:
+def _figures(value: float | None, budget: float | None, *, digits: int = 3) -> tuple[Text, str]:
+    if value is None:
         return Text("unknown", STYLE["unknown"]), "" if budget is None else f"{budget:g}"
-    over = budget is not None and seconds > budget
-    return Text(f"{seconds:.3f}", STYLE["fail"] if over else ""), "" if budget is None else f"{budget:g}"
+    over = budget is not None and value > budget
+    return Text(f"{value:.{digits}f}", STYLE["fail"] if over else ""), "" if budget is None else f"{budget:g}"

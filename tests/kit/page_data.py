@@ -390,7 +390,16 @@ def _recovery() -> Data:
             {"name": name, "begin": start, "seconds": seconds, "budget": budget, "twin": twin, "reason": reason}
         )
         begin = round(begin + (seconds or 0.0), 6)
-    return {"mechanism": "TTP", "faults": ["kill"], "phases": phases, "total": 4.7, "budget": 180.0, "reason": ""}
+    return {
+        "mechanism": "TTP",
+        "faults": ["kill"],
+        "phases": phases,
+        "total": 4.7,
+        "budget": 180.0,
+        "reason": "",
+        "rollback": 0.0,
+        "rollback_budget": 2,
+    }
 
 
 def _curves() -> Data:

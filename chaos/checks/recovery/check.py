@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from chaos.checks.recovery.left_out import budget_of, is_left_out
 from chaos.checks.recovery.measured import Phase
+from chaos.checks.recovery.measures import rollback
 from chaos.checks.recovery.pace import judge_pace
 from chaos.checks.recovery.phases import measure
 from chaos.checks.recovery.recovery_options import judge_recovery_options
@@ -19,21 +21,20 @@ NAME = "recovery"
 
 
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
-    """Judge each phase, and the total. A phase that cannot be measured is unknown, with or without a budget.
+    """Judge each phase, the total, and the steps that were trained again.
+
+    A phase of a mechanism that cannot be measured is unknown, with or without a budget. So is a phase with a budget of
+    the restart of a job; its other phases are left out of the verdict where nothing shows them, and listed as such.
 
     A budget is unknown, too, when it is missed or kept by less than the error of two hosts' clocks, or missed by no
     more than the time for which the machine kept the job or the harness waiting for a processor.
     """
     collector = Collector(NAME)
     recovery = measure(plan, history, artifacts)
-    for phase in recovery.phases:
-        budget = plan.response.budget.phases.get(phase.name)
-        _judge(plan, history, phase, budget, collector)
-    if recovery.phases:
-        where = recovery.phases[-1].where
-        whole = recovery.total, recovery.reason, where, recovery.error, recovery.begin, recovery.by_log
-        total = Phase("total", *whole)
-        _judge(plan, history, total, plan.response.budget.total, collector)
+    for phase in (*recovery.phases, *recovery.whole):
+        if not is_left_out(plan, phase):
+            _judge(plan, history, phase, budget_of(plan, phase), collector)
+    _judge_rollback(plan, history, collector)
     judge_recovery_options(plan, history, artifacts, collector)
     judge_pace(plan, history, artifacts, collector)
     return collector.findings()
@@ -65,6 +66,21 @@ def _judge(plan: Plan, history: History, phase: Phase, budget: float | None, col
         else:
             collector.fail(expected, observation, line, *phase.where, data=data)
     collector.settle(expected, observation, line, *phase.where, by_log=phase.by_log, data=data)
+
+
+def _judge_rollback(plan: Plan, history: History, collector: Collector) -> None:
+    """Judge the number of steps that were trained again, where it has a budget."""
+    budget = plan.response.budget.rollback
+    if budget is None:
+        return
+    measured, line = rollback(history), _line(plan, "rollback")
+    expected = f"steps trained again ≤ {budget}"
+    data = about(phase="rollback", quantity="steps trained again", expected=budget, seen=measured.value)
+    if measured.value is None:
+        collector.unknown(expected, measured.reason, line, data=data)
+    elif measured.value > budget:
+        collector.fail(expected, f"{measured.value:g}", line, data=data)
+    collector.settle(expected, "unknown" if measured.value is None else f"{measured.value:g}", line, data=data)
 
 
 def _of_which(plan: Plan) -> str:

@@ -43,3 +43,11 @@ class Recovery:
     error: int = 0
     begin: int = 0
     by_log: bool = False
+
+    @property
+    def whole(self) -> tuple[Phase, ...]:
+        """The whole of the recovery, in the form of a phase; none where it has no phases."""
+        if not self.phases:
+            return ()
+        where = self.phases[-1].where
+        return (Phase("total", self.total, self.reason, where, self.error, self.begin, self.by_log),)

@@ -6,20 +6,23 @@ from dataclasses import replace
 
 from chaos.checks.recovery.measured import Phase, Recovery
 from chaos.evidence.artifacts import Artifacts
-from chaos.evidence.facts import TRAIN
+from chaos.evidence.facts import RESUME, TRAIN
 from chaos.evidence.injection.on_node import ended_at
 from chaos.evidence.mechanisms_seen import all_signs, mechanisms
-from chaos.evidence.recovery_windows import Ambiguous, Window, recovery_windows
+from chaos.evidence.recovery_windows import Ambiguous, Window, end_of_job, recovery_windows
 from chaos.evidence.timestamp import Timestamp
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.mechanisms.markers import SLACK_NS, Launch
-from chaos.mechanisms.registry import RULES
+from chaos.mechanisms.registry import RULES, phase_ends
 from chaos.plan.effect import effect_of
 from chaos.plan.model import Plan
 from chaos.plan.parts.response import ENDING, PHASES
-from chaos.plan.phases import phase_names
+from chaos.plan.phases import RESTARTED, is_restart, phase_names
 from chaos.plan.recovery.registry import mechanisms as registered
+
+NO_RECOVERY = "no recovery is planned"
+NO_RESTART = "no mechanism acts, and the job is not started again"
 
 
 def measure(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
@@ -27,26 +30,38 @@ def measure(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
 
     Nothing raises: an unknown value is None with its reason.
     """
-    if plan.response.mechanism is None or plan.response.mechanism not in PHASES:
-        return Recovery(None, reason="no mechanism with measured phases is planned")
+    if not phase_names(plan):
+        return Recovery(None, reason=NO_RECOVERY if plan.response.mechanism is None else NO_RESTART)
     acts = history.select("fault.injecting")
     if not acts:
         return Recovery(None, _unknown_phases(plan, "no fault was injected"), None, "no fault was injected")
+    try:
+        begin = _hit(history, _first_act(plan, history, acts))
+    except Ambiguous as reason:
+        return Recovery(None, _unknown_phases(plan, str(reason)), None, str(reason))
+    acted = _acted(plan, history, artifacts)
+    return _assemble(acted, begin, list(phase_ends(Launch(plan, history, artifacts), begin.mono)))
+
+
+def _acted(plan: Plan, history: History, artifacts: Artifacts) -> str | None:
+    """Return what acted, by the evidence; None without a sign of anything."""
+    planned = plan.response.mechanism
     signs = set(mechanisms(history, artifacts, TRAIN).evidence)
-    rule = RULES[plan.response.mechanism]
     signs -= {name for sign in all_signs() if sign.name in signs for name in sign.also}
-    acted = ", ".join(_named(plan.response.mechanism, name, history) for name in sorted(signs)) or None
-    if acted is None and rule.acted is not None and rule.acted(history):
-        acted = plan.response.mechanism  # the SDK has no part in it, so neither handlers nor its log tell of it
-    try:
-        start = _begin(history, recovery_windows(plan, history)[-1])
-    except Ambiguous as reason:
-        return Recovery(None, _unknown_phases(plan, str(reason)), None, str(reason))
-    try:
-        begin = _hit(history, next(event for event in acts if event.mono >= start))
-    except Ambiguous as reason:
-        return Recovery(None, _unknown_phases(plan, str(reason)), None, str(reason))
-    return _assemble(acted, begin, list(rule.phase_ends(Launch(plan, history, artifacts), begin.mono)))
+    acted = sorted(_named(planned, name, history) for name in signs)
+    if is_restart(plan):
+        acted += [RESTARTED] if history.first("agent.start", attempt=RESUME) else []
+    elif planned is not None and not acted and (was_active := RULES[planned].acted) is not None and was_active(history):
+        acted = [planned]  # the SDK has no part in it, so neither handlers nor its log tell of it
+    return ", ".join(acted) or None
+
+
+def _first_act(plan: Plan, history: History, acts: list[Event]) -> Event:
+    """Return the act with which the recovery that decides begins. Raises Ambiguous when it is not known."""
+    if is_restart(plan):
+        return end_of_job(plan, history)
+    start = _begin(history, recovery_windows(plan, history)[-1])
+    return next(event for event in acts if event.mono >= start)
 
 
 def measure_earlier(plan: Plan, history: History, artifacts: Artifacts) -> tuple[tuple[Window, Recovery], ...]:
@@ -65,7 +80,7 @@ def measure_earlier(plan: Plan, history: History, artifacts: Artifacts) -> tuple
 def _measure_window(plan: Plan, history: History, artifacts: Artifacts, window: Window) -> Recovery:
     planned = None if window.recovery is None else window.recovery.mechanism
     if planned is None or planned in ENDING or planned not in PHASES:
-        return Recovery(None, reason="no mechanism with measured phases is planned")
+        return Recovery(None, reason=NO_RECOVERY)
     try:
         begin = _hit(history, next(act for act in history.select("fault.injecting") if act.mono >= window.begin))
     except Ambiguous as reason:
@@ -103,8 +118,10 @@ def _hit(history: History, act: Event) -> Timestamp:
     return Timestamp(end, landings[0].source)
 
 
-def _named(mechanism: str, sign: str, history: History) -> str:
+def _named(mechanism: str | None, sign: str, history: History) -> str:
     """Return the mechanism that left a sign; the rule may distinguish it from others with the same sign."""
+    if mechanism is None or mechanism not in RULES:
+        return sign
     signs, rule = registered()[mechanism].signs, RULES[mechanism]
     if signs is None or signs.name != sign or rule.named is None:
         return sign

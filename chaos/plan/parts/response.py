@@ -13,6 +13,23 @@ PHASES: Mapping[str, tuple[str, ...]] = Facts(lambda mechanism: mechanism.phases
 ENDING = Names(lambda mechanism: mechanism.ends_launch)
 """Mechanisms with which the launch ends: training goes on when the job is started again."""
 
+AFTER_RESTART = ("relaunch", "load", "compile", "first step", "caught up")
+"""Phases that come only when the job is started again."""
+
+RESTART = ("detection", "exit", *AFTER_RESTART)
+"""Phases of the restart of a job that ends because no mechanism acts."""
+
+
+def phases_of(mechanism: str | None, *, resumes: bool) -> tuple[str, ...]:
+    """Return the phases of a recovery in order; none where neither a mechanism acts nor the job is started again.
+
+    Where the launch ends without a new start, the recovery ends with the job.
+    """
+    if mechanism is None or mechanism not in PHASES:
+        return RESTART if mechanism == "none" and resumes else ()
+    whole = resumes or mechanism not in ENDING
+    return tuple(name for name in PHASES[mechanism] if whole or name not in AFTER_RESTART)
+
 
 @dataclass(frozen=True)
 class Recovery:
@@ -45,10 +62,14 @@ class Recovery:
 
 @dataclass(frozen=True)
 class Budget:
-    """Budgets in seconds. ``phases`` holds the phases of PHASES[mechanism] that have one."""
+    """Budgets in seconds. ``phases`` holds the phases of the recovery that have one.
+
+    ``rollback`` is the largest number of steps that may be trained again.
+    """
 
     total: float | None
     phases: dict[str, float]
+    rollback: int | None = None
 
 
 @dataclass(frozen=True)

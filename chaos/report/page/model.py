@@ -180,7 +180,10 @@ class Phase:
 
 @dataclass(frozen=True)
 class Waterfall:
-    """A recovery by phases, with the ids of the faults that it answers. Only the one that decides has budgets."""
+    """A recovery by phases, with the ids of the faults that it answers. Only the one that decides has budgets.
+
+    ``rollback`` is the number of steps that were trained again, where it decides.
+    """
 
     mechanism: str | None
     faults: tuple[str, ...]
@@ -188,6 +191,8 @@ class Waterfall:
     total: float | None
     budget: float | None
     reason: str
+    rollback: float | None
+    rollback_budget: int | None
 
 
 @dataclass(frozen=True)

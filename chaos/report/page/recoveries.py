@@ -9,6 +9,7 @@ from typing import Any
 from chaos.checks.judge import Judgement
 from chaos.checks.recovery.measured import Phase as MeasuredPhase
 from chaos.checks.recovery.measured import Recovery
+from chaos.checks.recovery.measures import rollback
 from chaos.checks.recovery.phases import measure_earlier
 from chaos.evidence.recovery_windows import chains
 from chaos.plan.model import Plan
@@ -22,19 +23,32 @@ _NOTICED = "detection"
 
 @dataclass(frozen=True)
 class Measured:
-    """A recovery with the ids of the faults that it answers. Only the recovery that decides has ``budgets``."""
+    """A recovery with the ids of the faults that it answers.
+
+    Only the recovery that decides has ``budgets``, and ``rollback``, the number of steps that were trained again.
+    """
 
     faults: tuple[str, ...]
     recovery: Recovery
     budgets: Mapping[str, float]
     total: float | None
+    rollback: float | None = None
+    rollback_budget: int | None = None
 
 
 def measured_recoveries(judgement: Judgement) -> tuple[Measured, ...]:
     """Return all recoveries of the run, in order; the last one decides."""
     budget = judgement.plan.response.budget
-    last = Measured(_last_faults(judgement.plan), judgement.recovery, budget.phases, budget.total)
+    again = _trained_again(judgement), budget.rollback
+    last = Measured(_last_faults(judgement.plan), judgement.recovery, budget.phases, budget.total, *again)
     return (*_earlier(judgement), last)
+
+
+def _trained_again(judgement: Judgement) -> float | None:
+    try:
+        return rollback(judgement.history).value
+    except ValueError:  # events whose data is missing; the checks report them
+        return None
 
 
 def _earlier(judgement: Judgement) -> Iterator[Measured]:
@@ -65,6 +79,8 @@ def waterfalls(judgement: Judgement, measured: Sequence[Measured], clock: Clock)
             None if item.recovery.total is None else item.recovery.total / 1e9,
             item.total,
             item.recovery.reason,
+            item.rollback,
+            item.rollback_budget,
         )
         for item in measured
         if item.recovery.phases or item.recovery.reason

@@ -80,10 +80,11 @@ class ExpectLoss(Model):
 
 
 class ExpectRecovery(Model):
-    """Budgets for the recovery time. A phase without one takes the profile's."""
+    """Budgets for the recovery. A phase without one takes the profile's; a restart of the job has no profile."""
 
     total: Seconds | None = Field(None, description="Budget of the whole recovery.")
     phases: dict[str, Seconds] = Field({}, description="Budget by phase, for example {detection: 1s}.")
+    rollback: int | None = Field(None, ge=0, description="Largest number of steps that may be trained again.")
 
 
 class Expect(Model):

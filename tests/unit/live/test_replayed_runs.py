@@ -16,6 +16,7 @@ from tests.oracle.recorded_runs import RESULTS, RUNS
 
 NAMES = sorted(path.name.removesuffix(".tar.xz") for path in RUNS.glob("*.tar.xz"))
 DAILY = ("plain-kill-rank", "plain-arf-twice-clean", "live-uce", "plain-tsp", "in-vain", "second-error-not-repaired")
+RESTARTED = "older-step-when-a-file-is-damaged"
 
 
 @pytest.fixture
@@ -46,15 +47,16 @@ def test_every_moment_of_a_run_has_a_state_and_the_last_is_that_of_the_result(ru
     assert bool(last.ends.unplanned) == _blames_an_end(result)
 
 
-@pytest.mark.parametrize("name", daily(NAMES, *DAILY[:4]))
+@pytest.mark.parametrize("name", daily(NAMES, *DAILY[:4], RESTARTED))
 def test_the_phases_of_the_recovery_are_those_of_the_result(run: Path) -> None:
     state = follow(run).state()
     result = json.loads((run / "result.json").read_text("utf-8"))
-    measured = {name: seconds for name, seconds in result["recovery"]["phases"].items() if seconds is not None}
+    measured = result["recovery"]["phases"]
     if result["recovery"]["total"] is None:
         return
     assert state.recovery is not None
     shown = {phase.name: phase.seconds for phase in state.recovery.phases}
+    assert state.recovery.mechanism in result["recovery"]["mechanism"]
     assert shown == pytest.approx(measured, abs=1e-3)
     assert state.recovery.elapsed == pytest.approx(result["recovery"]["total"], abs=1e-3)
 

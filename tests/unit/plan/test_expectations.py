@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from chaos.plan.budgets import AFTER_RESTART, PROFILES
-from chaos.plan.parts.response import PHASES
+from chaos.plan.budgets import PROFILES
+from chaos.plan.parts.response import AFTER_RESTART, PHASES
 from chaos.rehearsal.ttp.timings import PROFILES as TIMINGS
 
 if TYPE_CHECKING:

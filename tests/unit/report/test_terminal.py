@@ -36,6 +36,7 @@ def test_a_pass_shows_every_check_and_the_phases_with_budgets(run: GoodRun, tmp_
         ["detection", "0.600", "10"]
     ]
     assert [line.split() for line in text.splitlines() if line.startswith("total")] == [["total", "11.830", "60"]]
+    assert "steps trained again" in text
     assert "simulated: all-reduce at: communicator" in text
 
 

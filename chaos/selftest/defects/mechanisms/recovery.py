@@ -45,6 +45,11 @@ def _renamed_too_early(records: Records) -> None:
     records.delay(saved["mono"], late, files="train-rank_0-")
 
 
+def _one_more_step_before_the_fault(records: Records) -> None:
+    """Let rank 0 of the faulted launch end the step that the fault has interrupted."""
+    records.insert(records.last("step.begin", rank=0, attempt="train"), event="step.end")
+
+
 DEFECTS = (
     _defect(
         "save-told-twice",
@@ -112,6 +117,22 @@ DEFECTS = (
         _over_budget("first step", "step.end", "resume", by_rank_after=7),
         "first step ≤",
         base="ttp",
+        check="recovery",
+    ),
+    _defect(
+        "first-step-of-a-restart-over-budget",
+        "No mechanism acts, and the first step of the restarted job ends a millisecond later than its budget allows.",
+        _over_budget("first step", "step.end", "resume", by_rank_after=7),
+        "first step ≤",
+        base="slices",
+        check="recovery",
+    ),
+    _defect(
+        "too-many-steps-trained-again",
+        "The faulted launch had ended a step more, which the restarted job trains again.",
+        recorded(_one_more_step_before_the_fault),
+        "steps trained again ≤ 1",
+        base="slices",
         check="recovery",
     ),
 )

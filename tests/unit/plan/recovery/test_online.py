@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from chaos.plan.budgets import AFTER_RESTART, PROFILES
+from chaos.plan.budgets import PROFILES
 from chaos.plan.job_effect import COMMUNICATION, DEATH, MEMORY, JobEffect
 from chaos.plan.model import Plan
-from chaos.plan.parts.response import PHASES
+from chaos.plan.parts.response import AFTER_RESTART, PHASES
 from chaos.plan.recovery.mechanism import DOCUMENT, acts_on_error
 
 if TYPE_CHECKING:

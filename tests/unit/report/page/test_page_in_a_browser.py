@@ -272,6 +272,7 @@ def test_the_waterfall_has_budgets_and_says_what_is_over(visit: Open) -> None:
     expect(page.locator(".waterfall tr", has_text="stop")).to_contain_text("✗ 180 %, over")
     expect(page.locator(".waterfall tr", has_text="stop").locator("th")).to_have_text("✗ stop")
     expect(page.locator(".waterfall tr", has_text="caught up")).to_contain_text("nothing was trained again")
+    expect(page.locator(".waterfall tr", has_text="steps trained again")).to_contain_text("020 %")
 
 
 def test_curves_name_the_first_step_that_differs_and_read_values_by_key(visit: Open) -> None:

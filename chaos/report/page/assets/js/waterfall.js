@@ -32,7 +32,19 @@ function waterfall(recovery, title) {
   const total = { name: "total", begin: null, seconds: recovery.total, budget: recovery.budget, twin: null, reason: recovery.reason };
   const row = phaseRow(total, place);
   row.className = "total";
-  return append(table, append(body, row));
+  append(body, row);
+  if (recovery.rollback !== null || recovery.rollback_budget !== null) body.appendChild(rollbackRow(recovery));
+  return append(table, body);
+}
+
+/** The steps that were trained again: a number of steps among the times, so it says so. */
+function rollbackRow(recovery) {
+  const phase = { seconds: recovery.rollback, budget: recovery.rollback_budget };
+  const over = phase.seconds !== null && phase.budget !== null && phase.seconds > phase.budget;
+  const cells = [phase.seconds, phase.budget].map((value) => element("td", "number", value === null ? "–" : `${value}`));
+  const used = element("td", over ? "number fail" : "number", usedText(phase, over));
+  const label = heading("steps trained again", "row");
+  return append(element("tr"), label, element("td", "track"), ...cells, used, element("td", "number", "–"));
 }
 
 function phaseRow(phase, place) {
