@@ -15,7 +15,8 @@ class Configuration:
     ``history`` is the directory of the event files. ``socket`` and ``secret`` are paths in the run's private directory;
     without them the agent records but takes no faults. ``digest_interval`` is the number of steps between digests, 0
     for none; ``digest_steps`` have one in any case. ``steps_per_update`` is the number of training-loop steps for each
-    update of the optimizer. ``extensions`` are modules whose ``install(agent)`` is called before the job starts. On one
+    update of the optimizer. Ranks write their stacks into the directory ``stacks`` on the harness's signal, if it is
+    given. ``extensions`` are modules whose ``install(agent)`` is called before the job starts. On one
     of several nodes ``node`` is the node's number, ``address`` its address on the job's network, and ``meeting`` the
     directory in which the ranks of all nodes find each other; else the ranks meet beside the socket.
     """
@@ -33,6 +34,7 @@ class Configuration:
     node: int | None = None
     address: str | None = None
     meeting: str | None = None
+    stacks: str | None = None
 
 
 def read_configuration(path: str) -> Configuration:

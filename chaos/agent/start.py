@@ -19,6 +19,7 @@ from chaos.agent.exit_statuses import Reaped
 from chaos.agent.lines import MODULE, Lines
 from chaos.agent.loops import Loop
 from chaos.agent.record import Record
+from chaos.agent.stacks import offer_stacks
 from chaos.agent.step_source import StepSource
 from chaos.agent.training import Training
 
@@ -57,7 +58,8 @@ def _in_rank(configuration: Configuration, place: Place, imports: AfterImport) -
     assert place.rank is not None
     record = Record(configuration.history, run=configuration.run, attempt=configuration.attempt, rank=place.rank)
     atexit.register(record.close)
-    record.write("agent.start", python=platform.python_version(), argv=list(getattr(sys, "orig_argv", [])))
+    offer = offer_stacks(configuration.stacks, place.rank)
+    record.write("agent.start", python=platform.python_version(), argv=list(getattr(sys, "orig_argv", [])), **offer)
     record_uncaught(record)
     from chaos.agent.hooks import install_hooks
     from chaos.agent.loop_hooks import Optimizers, install_loop_hooks

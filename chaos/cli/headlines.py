@@ -80,6 +80,14 @@ def headline(event: Event) -> str | None:
         case "deadline.expired":
             limit = data.get("limit", f"{data.get('seconds')} s")
             return f"deadline {data.get('name')} of {limit} has passed: {data.get('detail')}"
+        case "stacks.taken":
+            from chaos.observe.stack_words import (  # at a deadline: the job starts sooner without
+                MARK,
+                in_words,
+                stacks_of,
+            )
+
+            return f"{event.attempt}: stacks: {in_words(*stacks_of(data)).removeprefix(MARK)}"
         case "run.end":
             return f"run ended{': ' + str(data['error']) if data.get('error') else ''}"
     return None

@@ -26,6 +26,7 @@ from chaos.observe.logs.losses.other_losses import read_losses
 from chaos.observe.logs.mindspore_log import MindSporeLogReader
 from chaos.observe.logs.reader import read_log
 from chaos.observe.logs.registered import other_readers
+from chaos.observe.logs.traceback_calls import LoggedTraceback
 from chaos.observe.logs.ttp.log import TtpLogReader
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class Artifacts:
         self._listed: dict[Path, dict[int, list[Path]]] = {}
         self._found: dict[object, tuple[Any, list[OSError]]] = {}
         self._unseen: list[OSError] = []
+        self.tracebacks: dict[Path, LoggedTraceback | None] = {}
 
     @property
     def job_dir(self) -> Path:

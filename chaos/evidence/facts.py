@@ -13,6 +13,9 @@ from chaos.history.reader import History
 TRAIN = "train"
 RESUME = "resume"
 
+TEARDOWN = "stop"
+"""The wait between SIGTERM and SIGKILL. Ranks under the SDK ignore SIGTERM, so a timeout here means nothing."""
+
 # Linux numbers, not this machine's: a run is judged anywhere.
 _SIGNALS = {
     1: "SIGHUP",
@@ -68,6 +71,15 @@ def digests(history: History, attempt: str) -> dict[int, dict[int, Event]]:
         rank: {step_of(event): event for event in events}
         for rank, events in by_rank(history, "digest", attempt).items()
     }
+
+
+def stopped_by_harness(history: History, last: Event) -> list[Event]:
+    """Return the deadline at which the harness ended the launch of a rank's last event; none where it did not.
+
+    What comes to its end there is a consequence of the deadline.
+    """
+    expired = history.select("deadline.expired", attempt=last.attempt)
+    return [event for event in expired if event.data.get("name") != TEARDOWN and event.mono >= last.mono][:1]
 
 
 def processes(history: History, attempt: str) -> dict[int, list[int]]:

@@ -11,6 +11,7 @@ from chaos.base.rank_sets import named
 from chaos.checks.history.check import NAME as HISTORY
 from chaos.checks.hygiene.check import NAME as HYGIENE
 from chaos.checks.injection.check import NAME as INJECTION
+from chaos.observe.stack_words import apart
 from chaos.report.result import CheckResult
 
 _RANK = re.compile(r"(?<![a-z])rank (\d{1,9})\b(?!'s)")
@@ -83,9 +84,9 @@ def _stands_alone(statement: Statement) -> bool:
 def kind_of(text: str) -> str:
     """Return the text without the parts that differ between ranks and nights.
 
-    Those are ranks, numbers, paths, names of runs, UIDs and digests.
+    Those are ranks, numbers, paths, names of runs, UIDs and digests, and the stacks of ranks.
     """
-    text = _ALIKE.sub("", _NEXT.sub("", text))
+    text = _ALIKE.sub("", _NEXT.sub("", apart(text)[0]))
     for pattern, mark in _MASKS:
         text = pattern.sub(mark, text)
     return text

@@ -11,6 +11,7 @@ from chaos.checks.resume.check import NAME as RESUME
 from chaos.evidence.checkpoints.parameters import is_optimizer_state, is_slot, is_weight
 from chaos.evidence.statement_data import LOSS, STATE, StatementData
 from chaos.evidence.text import readable
+from chaos.observe.stack_words import first_stack
 from chaos.report.causes import Statement, kind_of, statements_of
 from chaos.report.result import Headline, Result
 
@@ -49,7 +50,7 @@ def _plain(statement: Statement) -> str:
     limit, seconds = _LIMIT.match(statement.expected), _SECONDS.match(statement.seen)
     if limit is not None and seconds is not None:
         return f"{limit['what']} took {float(seconds[1]):.3f} s, at most {limit['limit']} are allowed"
-    return f"{statement.seen} (expected: {statement.expected})"
+    return f"{first_stack(statement.seen)} (expected: {statement.expected})"
 
 
 def _difference(statement: Statement) -> str | None:

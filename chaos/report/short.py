@@ -8,6 +8,7 @@ from pathlib import Path, PurePath
 from chaos.base.rank_sets import named
 from chaos.evidence.first_errors import FirstError
 from chaos.evidence.text import readable
+from chaos.observe.stack_words import apart, first_stack
 from chaos.report.causes import Statement, causes_of, decimal, statements_of
 from chaos.report.element import element_of
 from chaos.report.result import Result
@@ -126,7 +127,8 @@ def _place(directory: Path) -> str:
 
 
 def _cause(cause: Statement, scenario: str) -> list[str]:
-    lines = [f"  expected  {cause.expected}", f"  seen      {cause.seen}"]
+    seen, stacks = apart(cause.seen)
+    lines = [f"  expected  {cause.expected}", f"  seen      {seen}", *(f"  stack     {stack}" for stack in stacks)]
     if (data := cause.checks[0].data).element is not None:
         lines.append(f"  element   {element_of(data)}")
     if places := places_of(cause.where, scenario):
@@ -136,7 +138,7 @@ def _cause(cause: Statement, scenario: str) -> list[str]:
 
 
 def _both(cause: Statement) -> str:
-    return f"{cause.seen} (expected: {cause.expected})"
+    return f"{first_stack(cause.seen)} (expected: {cause.expected})"
 
 
 def _error_of(errors: Sequence[FirstError], causes: Sequence[Statement]) -> FirstError | None:

@@ -184,9 +184,13 @@ def why_incomplete(run_dir: Path) -> str | None:
 
 def _what_ended(history: History) -> str:
     """Return the deadline or the error that ended a run early, if it says so."""
+    from chaos.observe.stack_words import EVENT, in_words, stacks_of  # where a baseline failed
+
     for expired in history.select("deadline.expired"):
         name, seconds = expired.data.get("name"), expired.data.get("seconds")
-        return f": deadline {name} of {seconds} s has expired, {expired.data.get('detail')}"
+        taken = history.first(EVENT, attempt=expired.attempt)
+        stacks = "" if taken is None else in_words(*stacks_of(taken.data))
+        return f": deadline {name} of {seconds} s has expired, {expired.data.get('detail')}{stacks}"
     end = history.last("run.end")
     return f": {end.data['error']}" if end is not None and end.data.get("error") else ""
 

@@ -13,6 +13,7 @@ from chaos.evidence.facts import RESUME, TRAIN, exit_status, places, text_list
 from chaos.evidence.finding import Finding
 from chaos.evidence.injection.deaths import required_end
 from chaos.evidence.injection.identity import other_process
+from chaos.evidence.raised import Raised, raised
 from chaos.evidence.recovery_windows import reaches_the_end
 from chaos.evidence.statement_data import about
 from chaos.history.event import Event
@@ -29,13 +30,13 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     collector = Collector(NAME)
     hit = fault_by_rank(plan, history)
     for rank in range(plan.layout.ranks):
-        _judge_exit(plan, history, TRAIN, rank, hit.get(rank), collector)
+        _judge_exit(plan, history, artifacts, TRAIN, rank, hit.get(rank), collector)
     if reaches_the_end(plan):
         _judge_launcher(plan, history, TRAIN, collector)
     collector.settle("the ranks of the faulted launch end as planned", "they did")
     if plan.resume.resumes and history.first("attempt.start", attempt=RESUME) is not None:
         for rank in range(plan.layout.ranks):
-            _judge_exit(plan, history, RESUME, rank, None, collector)
+            _judge_exit(plan, history, artifacts, RESUME, rank, None, collector)
         _judge_launcher(plan, history, RESUME, collector)
         collector.settle("every process of the resumed job exits with 0", "they did")
     _judge_healed(plan, history, artifacts, collector)
@@ -47,7 +48,13 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
 
 
 def _judge_exit(
-    plan: Plan, history: History, attempt: str, rank: int, fault: PlannedFault | None, collector: Collector
+    plan: Plan,
+    history: History,
+    artifacts: Artifacts,
+    attempt: str,
+    rank: int,
+    fault: PlannedFault | None,
+    collector: Collector,
 ) -> None:
     exits = history.select("rank.exit", attempt=attempt, rank=rank)
     text = f"rank {rank} of attempt {attempt} ends with {expected_exit(plan, attempt, fault).text}"
@@ -58,7 +65,10 @@ def _judge_exit(
         if judged.planned is None:
             collector.unknown(judged.expected, judged.observation, judged.event.source, data=data)
         elif not judged.planned:
-            collector.fail(judged.expected, judged.observation, judged.event.source, data=data)
+            calls = raised(history, artifacts, judged.event) if judged.event.data.get("code") else Raised()
+            by = f" by {calls.error}" if calls.error else ""
+            where = dict.fromkeys((*calls.where, judged.event.source))
+            collector.fail(judged.expected, f"{judged.observation}{by}{calls.text}", *where, data=data)
     _judge_identity(history, attempt, rank, exits, text, collector)
 
 

@@ -13,6 +13,7 @@ from chaos.checks.mechanism.logged_errors import logged_errors
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, error_text, places
+from chaos.evidence.raised import raised
 from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -49,7 +50,7 @@ def judge_first_errors(plan: Plan, history: History, artifacts: Artifacts, colle
     logged = list(logged_errors(plan, history, artifacts, {(event.rank, event.pid) for event in recorded}))
     errors = [*recorded, *logged]
     for event in errors:
-        _judge(plan, history, event, collector)
+        _judge(plan, history, artifacts, event, collector)
     if errors:
         collector.settle(EXPECTED, f"{len(errors)} errors, each of a fault", *places(errors[:3]))
 
@@ -64,29 +65,31 @@ def _ending(history: History) -> Iterator[Event]:
             yield event
 
 
-def _judge(plan: Plan, history: History, event: Event, collector: Collector) -> None:
+def _judge(plan: Plan, history: History, artifacts: Artifacts, event: Event, collector: Collector) -> None:
     observation = f"rank {event.rank} ended by {error_text(event)}"
+    calls = raised(history, artifacts, event, str(event.data.get("error")))
+    where = dict.fromkeys((*calls.where, event.source))
     made = history.select("fault.injecting", attempt=TRAIN)
     acts = [act for act in made if act.mono <= event.mono + event.uncertainty(act)]
     was_hit = any((act.rank, act.pid) == (event.rank, event.pid) for act in acts)
     base, first = str(event.data.get("base")), str(event.data.get("first_base", ""))
     second = bool(first) and event.data.get("wrapped") is not True
     if not acts:
-        collector.fail(EXPECTED, f"{observation}, before any fault was made", event.source, data=about(event.rank))
+        text = f"{observation}, before any fault was made{calls.text}"
+        collector.fail(EXPECTED, text, *where, data=about(event.rank))
     elif was_hit and not second:
         return  # the fault itself, or its consequence in the rank that it hits
     elif was_hit and base == "RuntimeError" and plan.response.mechanism not in (None, "none"):
         collector.unknown(
             EXPECTED,
-            f"{observation}: the mechanism that answers the first error may have raised it",
-            event.source,
+            f"{observation}: the mechanism that answers the first error may have raised it{calls.text}",
+            *where,
             data=about(event.rank),
         )
     elif base in _OF_FAULTS and (was_hit or not first or first in _OF_FAULTS):
         return
     elif base in _OF_FAULTS or (base in _OF_ANYBODY and first in _OF_FAULTS | {""}):
-        collector.unknown(
-            EXPECTED, f"{observation}: whether a fault caused it is unknown", event.source, data=about(event.rank)
-        )
+        text = f"{observation}: whether a fault caused it is unknown{calls.text}"
+        collector.unknown(EXPECTED, text, *where, data=about(event.rank))
     else:
-        collector.fail(EXPECTED, observation, event.source, data=about(event.rank))
+        collector.fail(EXPECTED, f"{observation}{calls.text}", *where, data=about(event.rank))

@@ -52,7 +52,7 @@ def judge_replay(plan: Plan, history: History, baseline: Baseline, logs: Logged,
             for number, part in enumerate(rank_parts):
                 _judge_order(rank, part, collector, last=to_the_end and number == len(planned))
         if to_the_end:
-            _judge_last(plan, rank, ends.get(rank, []), collector)
+            _judge_last(plan, history, rank, ends.get(rank, []), collector)
     steps = ", ".join(str(window.step) for window in planned)
     collector.settle(
         ONCE,
@@ -210,14 +210,14 @@ def _judge_fresh(rank: int, before: list[Event], after: list[Event], collector: 
             )
 
 
-def _judge_last(plan: Plan, rank: int, ends: list[Event], collector: Collector) -> None:
+def _judge_last(plan: Plan, history: History, rank: int, ends: list[Event], collector: Collector) -> None:
     expected = f"every rank trains to step {plan.training.last_step}"
     if not ends:
         collector.unknown(
             expected, f"no end of a step of rank {rank} is recorded", data=about(rank, step=plan.training.last_step)
         )
     elif step_of(ends[-1]) != plan.training.last_step:
-        fail_reach(plan, expected, f"rank {rank} stopped after", rank, ends[-1], collector)
+        fail_reach(plan, history, expected, f"rank {rank} stopped after", rank, ends[-1], collector)
 
 
 def _judge_loads(history: History, planned: list[Window], collector: Collector) -> None:

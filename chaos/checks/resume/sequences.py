@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from chaos.checks.loss import by_log
 from chaos.evidence.collect import Collector
-from chaos.evidence.facts import RESUME, TRAIN, by_rank, places, step_of
+from chaos.evidence.facts import RESUME, TRAIN, by_rank, places, step_of, stopped_by_harness
 from chaos.evidence.logged import Logged
 from chaos.evidence.statement_data import about
 from chaos.history.event import Event
@@ -120,13 +120,16 @@ def _judge_reach(plan: Plan, history: History, logs: Logged, attempt: str, colle
                 data=about(rank, step=plan.training.last_step),
             )
         elif step_of(ended[-1]) != plan.training.last_step:
-            fail_reach(plan, expected, f"rank {rank} stopped after", rank, ended[-1], collector)
+            fail_reach(plan, history, expected, f"rank {rank} stopped after", rank, ended[-1], collector)
         elif begun and step_of(begun[-1]) > plan.training.last_step:
-            fail_reach(plan, expected, f"rank {rank} began", rank, begun[-1], collector)
+            fail_reach(plan, history, expected, f"rank {rank} began", rank, begun[-1], collector)
 
 
-def fail_reach(plan: Plan, expected: str, what: str, rank: int, event: Event, collector: Collector) -> None:
-    """Report the last step of a rank that is not the job's last one."""
+def fail_reach(
+    plan: Plan, history: History, expected: str, what: str, rank: int, event: Event, collector: Collector
+) -> None:
+    """Report the last step of a rank that is not the job's last one. A deadline that stopped the rank comes first."""
     step = step_of(event)
     data = about(rank, step=step, quantity="step", expected=plan.training.last_step, seen=step)
-    collector.fail(expected, f"{what} step {step}", *places([event]), data=data)
+    where = places([*stopped_by_harness(history, event), event])
+    collector.fail(expected, f"{what} step {step}", *where, data=data)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from chaos.checks.run.busy_machine import MOST, STARVED, CpuStarvation, cpu_starvation
 from chaos.checks.run.events import CHANGED, PORT_TAKEN
+from chaos.checks.run.stacks import stacks_at
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
-from chaos.evidence.facts import RESUME
+from chaos.evidence.facts import RESUME, TEARDOWN
 from chaos.evidence.fields import number
 from chaos.evidence.finding import Finding
+from chaos.evidence.raised import Raised, raised
 from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.observe.stack_words import in_words, odd_ranks, places
 from chaos.plan.model import Plan
 
 NAME = "run"
@@ -25,14 +28,11 @@ _PATIENCE = 10.0
 LOW = "disk.low"
 """Recorded when the disk of the run was almost full."""
 
-TEARDOWN = "stop"
-"""The wait between SIGTERM and SIGKILL. Ranks under the SDK ignore SIGTERM, so a timeout here means nothing."""
-
 
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge the end of the run and every deadline that ran out."""
     collector = Collector(NAME)
-    _judge_end(history, collector)
+    _judge_end(history, artifacts, collector)
     _judge_watch(history, collector)
     for event in history.select("deadline.expired"):
         _judge_deadline(plan, history, event, collector)
@@ -40,7 +40,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     return collector.findings()
 
 
-def _judge_end(history: History, collector: Collector) -> None:
+def _judge_end(history: History, artifacts: Artifacts, collector: Collector) -> None:
     expected = "the harness runs to its end"
     ends = history.select("run.end")
     if not ends:
@@ -51,7 +51,7 @@ def _judge_end(history: History, collector: Collector) -> None:
         if end.data.get("interrupted"):
             collector.unknown(expected, "the run was interrupted", end.source)
         if end.data.get("error"):
-            _judge_error(history, end, collector, expected)
+            _judge_error(history, artifacts, end, collector, expected)
     collector.settle(expected, "it did", *(end.source for end in ends))
 
 
@@ -86,7 +86,7 @@ def _judge_watch(history: History, collector: Collector) -> None:
     collector.settle(expected, "there was")
 
 
-def _judge_error(history: History, end: Event, collector: Collector, expected: str) -> None:
+def _judge_error(history: History, artifacts: Artifacts, end: Event, collector: Collector, expected: str) -> None:
     """Judge an error of the run. A resumed job whose ranks end by themselves is the failure of the job.
 
     Such an end was seen before the job was given up, for the teardown ends ranks too. Every other error is the
@@ -102,10 +102,12 @@ def _judge_error(history: History, end: Event, collector: Collector, expected: s
     ]
     if exits and not _is_excused(history):
         first = exits[0]
-        observation = f"rank {first.rank} ended with exit code {first.data['code']}: {end.data['error']}"
+        calls = raised(history, artifacts, first)
+        observation = f"rank {first.rank} ended with exit code {first.data['code']}: {end.data['error']}{calls.text}"
         collector.fail(
             "the resumed job runs",
             observation,
+            *calls.where,
             first.source,
             end.source,
             data=about(first.rank, pids=first.pid, quantity="exit status", seen=first.data["code"]),
@@ -118,7 +120,21 @@ def _judge_error(history: History, end: Event, collector: Collector, expected: s
             expected, cause = "no other process takes the ports that the harness chooses", "the job could not start"
         if any(event.data.get("reason") == end.data["error"] for event in history.select("baseline.failed")):
             cause = "no fault was made, because the job does not train to its end without one"
-        collector.unknown(expected, f"{cause}: {end.data['error']}", end.source)
+        calls = _first_raised(history, artifacts, failed)
+        collector.unknown(expected, f"{cause}: {end.data['error']}{calls.text}", *calls.where, end.source)
+
+
+def _first_raised(history: History, artifacts: Artifacts, failed: list[Event]) -> Raised:
+    """Return the exception of the first rank that had ended when the job was given up; empty without one."""
+    for given_up in failed[:1]:
+        exits = [
+            event
+            for event in history.select("rank.exit", attempt=given_up.attempt)
+            if event.mono <= given_up.mono and event.data.get("code") not in (None, 0)
+        ]
+        if exits:
+            return raised(history, artifacts, min(exits, key=lambda event: event.mono))
+    return Raised()
 
 
 def _is_excused(history: History) -> bool:
@@ -139,17 +155,21 @@ def _judge_deadline(plan: Plan, history: History, event: Event, collector: Colle
         return
     limit = event.data.get("limit") or f"{event.data.get('seconds')} s"
     expected = f"deadline {name} ({limit}) is kept"
-    observation = f"it ran out: {event.data.get('detail')}"
-    data = about(phase=str(name), quantity="deadline", expected=event.data.get("seconds"), unit="s")
+    stacks, without = stacks_at(history, event)
+    observation = f"it ran out: {event.data.get('detail')}{in_words(stacks, without)}"
+    odd = odd_ranks(stacks) or None
+    data = about(odd, phase=str(name), quantity="deadline", expected=event.data.get("seconds"), unit="s")
+    where = (event.source, *places(stacks, event.attempt))
     hit = not _is_excused(history) and any(landing.mono <= event.mono for landing in history.select("fault.landed"))
     if hit and (name == "end" or (name == "start" and event.attempt == RESUME)):
         waited = _waited(plan, history, event)
         if waited is not None and waited.share >= MOST:
-            collector.unknown(expected, f"{observation}, but {waited}", event.source, waited.where, data=data)
+            excused = f"it ran out: {event.data.get('detail')}, but {waited}{in_words(stacks, without)}"
+            collector.unknown(expected, excused, event.source, waited.where, *where[1:], data=data)
         else:
-            collector.fail(expected, observation, event.source, data=data)
+            collector.fail(expected, observation, *where, data=data)
     else:
-        collector.unknown(expected, observation, event.source, data=data)
+        collector.unknown(expected, observation, *where, data=data)
 
 
 def _waited(plan: Plan, history: History, expired: Event) -> CpuStarvation | None:

@@ -20,9 +20,12 @@ MOST_BYTES = 1 << 16
 MOST_BEHIND = 50
 """Most lines behind a traceback that still ends the log: other threads, and libraries that are closed."""
 
-_BEGIN = "Traceback (most recent call last):"
-_RAISED = re.compile(r"(?P<name>[A-Za-z_][\w.]{0,200})(?:: (?P<text>.*))?")
-_LINKS = {
+BEGIN = "Traceback (most recent call last):"
+
+RAISED = re.compile(r"(?P<name>[A-Za-z_][\w.]{0,200})(?:: (?P<text>.*))?")
+"""The line of an exception behind the calls of its traceback."""
+
+LINKS = {
     "During handling of the above exception, another exception occurred:": False,
     "The above exception was the direct cause of the following exception:": True,
 }
@@ -61,7 +64,7 @@ def last_error(lines: list[str]) -> LoggedError | None:
     error, end, link = None, 0, None
     for number, line, raised in _steps(lines):
         if raised is None:
-            link = _LINKS[line]
+            link = LINKS[line]
             continue
         if error is not None and link is not None:
             first = error.first or error
@@ -74,12 +77,12 @@ def _steps(lines: Iterable[str]) -> Iterator[tuple[int, str, LoggedError | None]
     """Yield each exception that ends a traceback, and each link between two, with its number from 1."""
     inside = False
     for number, line in enumerate(lines, 1):
-        if line == _BEGIN:
+        if line == BEGIN:
             inside = True
-        elif line in _LINKS and not inside:
+        elif line in LINKS and not inside:
             yield number, line, None
         elif inside and line and not line[0].isspace():
             inside = False
-            if (match := _RAISED.fullmatch(line)) is not None:
+            if (match := RAISED.fullmatch(line)) is not None:
                 name = match["name"].rpartition(".")[2]
                 yield number, line, LoggedError(name, (match["text"] or "")[:_LONGEST])

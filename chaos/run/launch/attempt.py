@@ -19,6 +19,7 @@ from chaos.run.launch.cause import last_error
 from chaos.run.launch.channel import AtBarrier, Channel, EndpointHello, Hello, Message, RefusedCaller
 from chaos.run.launch.follow import LogFollower, RankFollower
 from chaos.run.launch.rank_words import RankWords
+from chaos.run.launch.stacks import Stacks
 from chaos.run.launch.step_words import StepsSeen
 from chaos.run.progress import Progress
 from chaos.run.watch.stalled import Stalled
@@ -82,6 +83,7 @@ class Attempt:
         self._words = RankWords(ranks, self._logs_dir)
         self._followed = RankFollower(run_dir / "history", name)
         self._logs = LogFollower(self._logs_dir, ranks)
+        self.stacks = Stacks(self._logs_dir, watch.clock)
         self._others: set[ProcessIdentity] = set()
         self._deserted = 0
         self._refused: dict[int, str] = {}
@@ -116,6 +118,12 @@ class Attempt:
                 for process in left()
             ]
             self._record("job.leftovers", orphans=orphans)
+
+    def take_stacks(self) -> None:
+        """Record where every rank is that has not ended: the job has come to a deadline, and is about to be ended."""
+        taken = self.stacks.take(self._job, self.ranks, self._exited.keys(), self._steps)
+        if taken is not None:
+            self._record("stacks.taken", **taken)
 
     # Conditions. Each takes in everything first, so that nothing is missed while the driver waits for another.
 
@@ -323,6 +331,8 @@ class Attempt:
             if not isinstance(rank, int) or not isinstance(name, str):
                 continue
             self._moves += 1
+            if name == "agent.start":
+                self.stacks.note(event)
             if name == "step.begin":
                 self._started.add(rank)
             self._steps_seen.take(rank, event)

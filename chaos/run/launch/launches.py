@@ -96,6 +96,7 @@ class Launches:
             if expired.name == STARTING:
                 _refuse_taken_ports(session, name, str(expired))
             record_deadline(session.history, expired, attempt=name)
+            attempt.take_stacks()
             return False
         except JobFailed as failed:
             _refuse_taken_ports(session, name, str(failed))
@@ -109,6 +110,7 @@ class Launches:
                 injection.lasting.end_all(job)
                 put_back_faults(session, running=True)
                 _record_unended(session.history, name, job.stop(limits.stop))
+                attempt.stacks.remove_empty_files()
                 put_back_faults(session)
                 injection.record_unhealable()
                 attempt.record_late_exits()
@@ -139,6 +141,7 @@ class Launches:
             "scenario": session.scenario,
             "digest_steps": self.digest_steps,
             "memory": session.memory,
+            "stacks": logs,
         }
         if session.nodes is not None:
             return self._launch_on(session.nodes, session, name, launch, collected_exit)

@@ -50,11 +50,12 @@ def agent_configuration(
     digest_steps: tuple[int, ...] = (),
     memory: Path | None = None,
     place: Place | None = None,
+    stacks: Path | None = None,
 ) -> str:
     """Return the configuration file's text for the agents of one attempt; on a node, for the agents of that node.
 
     ``private`` is the run's private directory there, with socket and secret. ``memory`` is the run's directory in
-    memory, where it has one.
+    memory, where it has one. ``stacks`` is the directory for the stacks of the ranks.
     """
     configuration = Configuration(
         run=token,
@@ -78,6 +79,7 @@ def agent_configuration(
         node=None if place is None else place.node,
         address=None if place is None else place.address,
         meeting=None if place is None else str(place.meeting),
+        stacks=None if stacks is None else str(stacks),
     )
     return json.dumps(asdict(configuration))
 
