@@ -10,7 +10,7 @@ from chaos.evidence.checkpoints.at_resume import state_at_resume, step_at_resume
 from chaos.evidence.checkpoints.damage import as_saved, is_damaged, loads_made
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint
 from chaos.evidence.checkpoints.parameters import is_appended, is_flag, is_replicated
-from chaos.evidence.checkpoints.periodic import by_path, periodic
+from chaos.evidence.checkpoints.periodic import by_path, counted, periodic
 from chaos.evidence.checkpoints.saved import end_of_life, unowned
 from chaos.evidence.checkpoints.whole import lacking
 from chaos.evidence.collect import Collector
@@ -36,7 +36,7 @@ def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, 
     parts = {(file.rank, file.path.parent): file for file in loadable}
     loaded = loaded_by_replica(plan, [*loads_made(history), *history.select("load.end", attempt=RESUME)])
     for rank in range(plan.layout.ranks):
-        loads = loads_made(history, rank)
+        loads = counted(plan, history, artifacts, files, rank)
         if not loads and rank not in loaded:
             collector.unknown(LOADED, f"no load of rank {rank} is recorded", data=about(rank))
         for load in loads:
@@ -44,9 +44,9 @@ def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, 
             if file is not None:
                 chosen[rank] = parts.get((rank, file.path.parent), file) if _is_shared(file) else file
         ends = history.select("load.end", attempt=RESUME, rank=rank)
-        if len(ends) < len(loads):
+        if len(ends) < len(made := loads_made(history, rank)):
             collector.fail(
-                "each load comes to its end", f"a load of rank {rank} did not", *places(loads[-1:]), data=about(rank)
+                "each load comes to its end", f"a load of rank {rank} did not", *places(made[-1:]), data=about(rank)
             )
     observation = f"{plan.layout.ranks - len(loaded)} ranks did"
     observation += f", {ranks_text(sorted(loaded))} got theirs from one that did" if loaded else ""

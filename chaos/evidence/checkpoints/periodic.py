@@ -8,6 +8,7 @@ from pathlib import Path
 
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.at_resume import step_at_resume
+from chaos.evidence.checkpoints.counted_loads import counted_loads, loads_listed, of_several_steps
 from chaos.evidence.checkpoints.damage import as_saved, loads_made
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint, owners_of
 from chaos.evidence.checkpoints.saved import SavedKind, end_of_life, outside, saved_step, unowned
@@ -24,6 +25,8 @@ NOT_THERE = "which is outside the run's directory, so it cannot be checked"
 
 NOT_SAVED = "no rank has recorded that it saved it, and its name is not PREFIX-EPOCH_STEP.ckpt or .safetensors"
 """The reason why a loaded file is no checkpoint of the run (chaos.evidence.checkpoints.owner)."""
+
+UNCLEAR = "the state before the first step does not tell which load counts"
 
 REFUSAL = "has a file for every rank"
 """The words of the rehearsal's job when it finds no step to go on from."""
@@ -78,7 +81,7 @@ def _held(plan: Plan, history: History, artifacts: Artifacts) -> int | None:
         return saved_step(history, artifacts)
     files = by_path(periodic(history, artifacts))
     steps: set[int | None] = set()
-    for load in loads_made(history):
+    for load in counted(plan, history, artifacts, files):
         path = artifacts.locate(as_saved(history, str(load.data.get("path"))))
         try:
             steps.add(step_at_resume(history, artifacts, files[path]) if path in files else None)
@@ -87,6 +90,18 @@ def _held(plan: Plan, history: History, artifacts: Artifacts) -> int | None:
     if not steps:
         return plan.resume.restore.step
     return steps.pop() if len(steps) == 1 else None
+
+
+def counted(
+    plan: Plan, history: History, artifacts: Artifacts, files: dict[Path, OwnedCheckpoint], rank: int | None = None
+) -> list[Event]:
+    """Return the loads after the resume that count, of one rank or of all; ``files`` are those of the plan's kind."""
+    everything = by_path(owners_of(history, artifacts).owned)
+    return [
+        load
+        for number in (range(plan.layout.ranks) if rank is None else (rank,))
+        for load in counted_loads(history, artifacts, number, everything, files)
+    ]
 
 
 def why_unknown(plan: Plan, history: History, artifacts: Artifacts) -> tuple[str, tuple[str, ...]]:
@@ -99,9 +114,13 @@ def why_unknown(plan: Plan, history: History, artifacts: Artifacts) -> tuple[str
     if plan.resume.restore is None:
         return "the end-of-life checkpoints do not hold one and the same step", ()
     files = by_path(periodic(history, artifacts))
+    loads = counted(plan, history, artifacts, files)
+    everything = by_path(owners_of(history, artifacts).owned)
+    if unclear := of_several_steps(history, artifacts, loads, everything):
+        return f"{UNCLEAR}: {loads_listed(history, artifacts, unclear, everything)}", places(unclear)[:5]
     others = {file.path: file.reason for file in owners_of(history, artifacts).unowned}
     others |= {checkpoint.path: "it is an end-of-life checkpoint" for checkpoint in end_of_life(history, artifacts)}
-    for load in loads_made(history):
+    for load in loads:
         recorded = str(load.data.get("path"))
         path = artifacts.locate(as_saved(history, recorded))
         observation = f"rank {load.rank} loaded {recorded}"
@@ -113,7 +132,8 @@ def why_unknown(plan: Plan, history: History, artifacts: Artifacts) -> tuple[str
                 return f"{observation}, which holds no step", (load.source, artifacts.relative(path))
         except CheckpointError as error:
             return f"{observation}, which cannot be read: {error.problem}", (load.source, artifacts.relative(path))
-    return "the periodic checkpoints that were loaded do not hold one and the same step", ()
+    listed = loads_listed(history, artifacts, loads, everything)
+    return f"the periodic checkpoints that were loaded do not hold one and the same step: {listed}", ()
 
 
 def outside_text(save: Event) -> str:
