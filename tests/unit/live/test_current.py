@@ -90,10 +90,11 @@ def test_who_waits_for_a_core_is_shown_where_it_is_one_of_ours(tmp_path: Path, m
     assert runs.now.waits == waits[1:]
 
 
-def test_a_look_that_is_stuck_is_not_waited_for(tmp_path: Path) -> None:
+def test_a_look_that_is_stuck_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A soak and a test end when their runs do."""
     looking, go_on = threading.Event(), threading.Event()
     looks: list[Current] = []
+    joined: list[str] = []
 
     def places() -> tuple[Path, ...]:
         looking.set()
@@ -102,8 +103,10 @@ def test_a_look_that_is_stuck_is_not_waited_for(tmp_path: Path) -> None:
 
     runs = CurrentRuns(places, on_look=looks.append)
     assert looking.wait(120)
-    runs.close()  # would wait for ever
-    assert looks == []
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "join", lambda thread, timeout=None: joined.append(thread.name))
+        runs.close()
+    assert (joined, looks) == ([], [])
     go_on.set()
 
 

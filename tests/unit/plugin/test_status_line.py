@@ -65,9 +65,12 @@ def test_a_look_that_is_stuck_is_not_waited_for_and_writes_nothing_afterwards(
         return ["too late"]
 
     monkeypatch.setattr(plugin, "lines", stuck)
-    with plugin.status_line(pytestconfig, tmp_path):
+    joined: list[str] = []
+    with monkeypatch.context() as patched, plugin.status_line(pytestconfig, tmp_path):
         assert looking.wait(120)
-    go_on.set()  # the test would not have come here
+        patched.setattr(threading.Thread, "join", lambda thread, timeout=None: joined.append(thread.name))
+    assert joined == []
+    go_on.set()
     assert over.wait(120)
     written = b""
     with contextlib.suppress(OSError):
