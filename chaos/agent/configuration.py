@@ -14,9 +14,10 @@ class Configuration:
 
     ``history`` is the directory of the event files. ``socket`` and ``secret`` are paths in the run's private directory;
     without them the agent records but takes no faults. ``digest_interval`` is the number of steps between digests, 0
-    for none; ``digest_steps`` have one in any case. ``steps_per_update`` is the number of training-loop steps for each
-    update of the optimizer. Ranks write their stacks into the directory ``stacks`` on the harness's signal, if it is
-    given. ``extensions`` are modules whose ``install(agent)`` is called before the job starts. On one
+    for none; ``digest_steps`` have one in any case. ``sample_seed`` chooses the sampled places of parameters; None for
+    no samples. ``steps_per_update`` is the number of training-loop steps for each update of the optimizer. Ranks write
+    their stacks into the directory ``stacks`` on the harness's signal, if it is given. ``extensions`` are modules whose
+    ``install(agent)`` is called before the job starts. On one
     of several nodes ``node`` is the node's number, ``address`` its address on the job's network, and ``meeting`` the
     directory in which the ranks of all nodes find each other; else the ranks meet beside the socket.
     """
@@ -28,6 +29,7 @@ class Configuration:
     secret: str | None = None
     digest_interval: int = 1
     digest_steps: list[int] = field(default_factory=list)
+    sample_seed: int | None = None
     steps_per_update: int = 1
     extensions: list[str] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)

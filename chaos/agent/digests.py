@@ -12,6 +12,7 @@ from typing import Any
 
 from chaos.agent.digest import tensor_digest
 from chaos.agent.record import Record
+from chaos.agent.samples import Sampler
 
 
 def array_digest(array: Any) -> str:
@@ -23,13 +24,16 @@ class Digests:
     """A writer of the events ``initial`` and ``digest``.
 
     ``gradients`` is a flat array of the reduced gradients of the step. The code that reduces them may set it before the
-    update; the next digest takes it.
+    update; the next digest takes it. With a ``sampler`` each event has samples of the parameters beside their digests.
     """
 
-    def __init__(self, record: Record, interval: int, steps: Iterable[int] = ()) -> None:
+    def __init__(
+        self, record: Record, interval: int, steps: Iterable[int] = (), *, sampler: Sampler | None = None
+    ) -> None:
         self._record = record
         self._interval = interval
         self._steps = frozenset(steps)
+        self._sampler = sampler
         self.gradients: Any = None
         self.costs_us: list[float] = []
 
@@ -40,7 +44,7 @@ class Digests:
     def write_initial(self, parameters: Iterable[tuple[str, Any]]) -> None:
         """Record the state before the first step."""
         if self._interval > 0:
-            self._record.write("initial", parameters=_parameter_digests(parameters))
+            self._record.write("initial", **self._state(parameters))
 
     def write(self, step: int, *, outputs: Any, batch: Any, parameters: Iterable[tuple[str, Any]]) -> None:
         """Record the state after the update of ``step``, if this step has a digest."""
@@ -54,11 +58,21 @@ class Digests:
             "loss": None if loss is None else loss.hex(),
             "batch": _batch_digest(batch),
             "gradients": self._gradient_digest(),
-            "parameters": _parameter_digests(parameters),
+            **self._state(parameters),
         }
         cost_us = (time.perf_counter_ns() - began) / 1000
         self.costs_us.append(cost_us)
         self._record.write("digest", cost_us=round(cost_us, 1), **fields)
+
+    def _state(self, parameters: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+        """Return the fields of an event about the parameters, each of which is copied to the host once."""
+        if self._sampler is None:
+            return {"parameters": _parameter_digests(parameters)}
+        arrays = [(name, array_of(parameter)) for name, parameter in parameters]
+        return {
+            "parameters": {name: array_digest(array) for name, array in arrays},
+            "samples": self._sampler.samples(arrays),
+        }
 
     def _gradient_digest(self) -> dict[str, str] | None:
         gradients, self.gradients = self.gradients, None

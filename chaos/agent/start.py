@@ -19,6 +19,7 @@ from chaos.agent.exit_statuses import Reaped
 from chaos.agent.lines import MODULE, Lines
 from chaos.agent.loops import Loop
 from chaos.agent.record import Record
+from chaos.agent.samples import Sampler
 from chaos.agent.stacks import offer_stacks
 from chaos.agent.step_source import StepSource
 from chaos.agent.training import Training
@@ -66,7 +67,8 @@ def _in_rank(configuration: Configuration, place: Place, imports: AfterImport) -
 
     channel, armed = _join(configuration, place.rank, record)
     barriers = Barriers(record, channel, armed)
-    digests = Digests(record, configuration.digest_interval, configuration.digest_steps)
+    sampler = None if configuration.sample_seed is None else Sampler(configuration.sample_seed)
+    digests = Digests(record, configuration.digest_interval, configuration.digest_steps, sampler=sampler)
     training = Training(record, barriers, digests, steps_per_update=configuration.steps_per_update)
     source = StepSource(record, training)
     atexit.register(source.finish)

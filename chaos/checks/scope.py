@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from chaos.evidence.baseline import NONE
@@ -37,6 +38,8 @@ def not_checked(plan: Plan) -> list[NotChecked]:
         left.append(NotChecked("loss", losses, reason))
         states = f"weights and optimizer state after step {until}" if until > 0 else "weights and optimizer state"
         left.append(NotChecked("loss", f"{states} against the fault-free run", reason))
+    if plan.equivalence.baseline != NONE and not plan.equivalence.exact:
+        left.extend(_within_tolerance(plan))
     for fault in plan.faults:
         if stays(fault):
             what = (
@@ -63,6 +66,24 @@ def not_checked(plan: Plan) -> list[NotChecked]:
     if not phase_names(plan):
         left.append(NotChecked("recovery", "recovery time", _no_mechanism(plan)))
     return left
+
+
+def _within_tolerance(plan: Plan) -> Iterator[NotChecked]:
+    """Yield what a tolerance leaves open: a drift that the limits allow, and values that no sample holds."""
+    what = "weights and optimizer state bit for bit against the fault-free run"
+    reason = "expect.loss has a tolerance: a parameter that differs is compared by its norm, its mean and some values"
+    yield NotChecked("loss", what, reason)
+    if plan.equivalence.loss_tolerance >= 1:
+        reason = "expect.loss.tolerance is as large as the losses themselves"
+        yield NotChecked("loss", "single losses against the fault-free run, but that they are finite", reason)
+    for limit in plan.equivalence.state_tolerances:
+        for part, most in (("norm and mean", limit.norm), ("values", limit.sample)):
+            if most is None:
+                reason = "expect.loss.state has no limit: between fault-free runs they differ as much"
+                yield NotChecked("loss", f"{part} of {limit.pattern} against the fault-free run", reason)
+    if plan.equivalence.mean_tolerance is not None and plan.equivalence.comparable is not None:
+        reason = plan.equivalence.comparable.why
+        yield NotChecked("loss", "the mean loss after the recovery against the fault-free run", reason)
 
 
 def trains_nothing(plan: Plan) -> bool:

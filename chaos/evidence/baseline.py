@@ -136,11 +136,13 @@ class Baseline:
         valid, tolerance = self.plan.layout.has_loss(ours.rank or 0), self.plan.equivalence.loss_tolerance
         if valid and our_loss is not None and theirs is not None and not close(our_loss, theirs, tolerance):
             return "the loss"
-        if tolerance == 0:
-            names = differing(ours.data.get("parameters"), other.data.get("parameters"))
-            if names:
-                return names[0]
-        return None
+        names = differing(ours.data.get("parameters"), other.data.get("parameters"))
+        if self.plan.equivalence.exact:
+            return names[0] if names else None
+        from chaos.evidence.tolerances.agreement import agreement  # which most runs do without
+
+        agreed = agreement(self.plan, names, ours, other)
+        return agreed.names[0] if agreed.verdict == "fail" else None
 
 
 def _uneven(baseline: History) -> tuple[str, tuple[str, ...]] | None:

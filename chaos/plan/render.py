@@ -70,6 +70,8 @@ def _lines(plan: Plan) -> Iterator[str]:
 def _loss(plan: Plan) -> str:
     tolerance, comparable = plan.equivalence.loss_tolerance, plan.equivalence.comparable
     rule = "equal bit for bit" if tolerance == 0 else f"within {tolerance:g}"
+    if plan.equivalence.false_alarm is not None:
+        rule += f" (a sound run exceeds a limit in {plan.equivalence.false_alarm:.2%} of runs, as calibrated)"
     if plan.layout.loss_ranks is not None:
         first, last = plan.layout.loss_ranks
         rule += f" on {ranks(range(first, last + 1))}, where it is valid (pipeline stages)"

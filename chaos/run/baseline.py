@@ -47,6 +47,22 @@ class BaselineOnlooker:
         self.progress.event(self.history.record("baseline.awaited", maker=who))
 
 
+def without_faults(prepared: Prepared, scenario: Scenario) -> tuple[Scenario, Plan]:
+    """Return the scenario without its faults and expectations, and its plan. Its ranks keep samples as before."""
+    without = {"faults": (), "expect": Expect(), "finding": None, "failing": (), "baseline": "none"}
+    bare, cell = scenario.model_copy(update=without), prepared.cell
+    plan = build_plan(
+        bare,
+        Source(str(prepared.loaded.path), cell.lines, "", cell.origins, cell.facts),
+        traits=prepared.traits,
+        kinds={},
+        draw_seed=lambda: 0,
+        platform=prepared.registered.named.traits,
+    )
+    # The ranks take samples by it; the plan of a run without a baseline would refuse it.
+    return bare.model_copy(update={"expect": Expect(loss=scenario.expect.loss)}), plan
+
+
 class BaselineTaker:
     """Finds the baseline of a cell among the kept ones, or has it made.
 
@@ -107,6 +123,8 @@ class BaselineTaker:
             copy_into(given, owned.path)
             return
         fingerprint = {**inputs.begun, "digest steps": str(digest_steps), **self._unshared(owned, scenario)}
+        if scenario.needs_samples:  # without them the key is the key of a job that is compared bit for bit
+            fingerprint["samples"] = "yes"
         key = baseline_key(
             scenario,
             fingerprint=fingerprint,
@@ -129,17 +147,7 @@ class BaselineTaker:
 
     def _made(self, key: str, scenario: Scenario) -> Path:
         self._progress.note("no baseline is cached for this job: running it once without faults")
-        without = {"faults": (), "expect": Expect(), "finding": None, "failing": (), "baseline": "none"}
-        scenario = scenario.model_copy(update=without)
-        cell = self._prepared.cell
-        plan = build_plan(
-            scenario,
-            Source(str(self._prepared.loaded.path), cell.lines, "", cell.origins, cell.facts),
-            traits=self._prepared.traits,
-            kinds={},
-            draw_seed=lambda: 0,
-            platform=self._prepared.registered.named.traits,
-        )
+        scenario, plan = without_faults(self._prepared, scenario)
         return self._make(key, plan, scenario)
 
     def _unshared(self, owned: RunDirectory, scenario: Scenario) -> Mapping[str, str]:

@@ -1,7 +1,7 @@
 """The values of an end-of-life checkpoint: every part is there, finite, and equal to the fault-free run's.
 
-Runs keep digests of the values, not the values, so equality is decided bit for bit. Where a tolerance would allow a
-difference, unequal digests decide nothing.
+A file equals what its rank held bit for bit, by digest: both are of one run. Where the plan has a tolerance, the file
+is compared with the fault-free run by the samples of what the rank held.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from chaos.evidence.checkpoints.saved import step_in
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, digests, text_list
 from chaos.evidence.statement_data import SAVED, StatementData, about
+from chaos.evidence.tolerances.agreement import Agreement, agreement
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoints.saved_state import SavedState
@@ -58,7 +59,7 @@ def judge_values(
         collector.settle(HELD, f"{compared} files compared by digest")
     collector.close()
     if baseline.is_requested:
-        _judge_against_baseline(plan, artifacts, baseline, states, saved, collector)
+        _judge_against_baseline(plan, artifacts, baseline, recorded, states, saved, collector)
 
 
 def _step(baseline: Baseline, file: OwnedCheckpoint, state: SavedState) -> int:
@@ -71,6 +72,7 @@ def _judge_against_baseline(
     plan: Plan,
     artifacts: Artifacts,
     baseline: Baseline,
+    recorded: dict[int, dict[int, Event]],
     states: dict[OwnedCheckpoint, SavedState],
     saved: int | None,
     collector: Collector,
@@ -95,7 +97,8 @@ def _judge_against_baseline(
                 data=about(file.rank, step=_step(baseline, file, state), file=artifacts.relative(file.path)),
             )
         else:
-            _judge_equal(EQUAL, baseline, file, state, event, at_baseline(event), saved, collector)
+            held = recorded.get(file.rank, {}).get(_step(baseline, file, state))
+            _judge_equal(EQUAL, baseline, file, state, event, at_baseline(event), saved, collector, held=held)
     collector.settle(
         EQUAL,
         f"{len(states)} files compared by digest",
@@ -192,7 +195,10 @@ def _judge_equal(
     source: str,
     saved: int | None,
     collector: Collector,
+    *,
+    held: Event | None = None,
 ) -> None:
+    """Judge the file by ``event``. ``held`` is the rank's record of the same step where ``event`` is another run's."""
     where = baseline.artifacts.relative(file.path)
     theirs = _parameters(event)
     shared = [name for name in state.digests if name in theirs and not is_flag(name)]
@@ -214,30 +220,25 @@ def _judge_equal(
         return
     count = f"{len(unequal)} of {len(shared)} parameters of rank {file.rank} differ: {text_list(unequal)}"
     count += origin(baseline, file.rank, unequal[0], state.digests, _step(baseline, file, state))
-    if baseline.plan.equivalence.loss_tolerance > 0:
-        collector.unknown(
-            expected,
-            f"{count}; only digests are kept, values would be needed for a tolerance",
-            where,
-            source,
-            data=about(
-                file.rank, step=_step(baseline, file, state), file=where, parameters=unequal, compared=len(shared)
-            ),
-        )
-    else:
-        collector.fail(
-            expected,
-            count,
-            where,
-            source,
-            data=about(
-                file.rank,
-                step=_step(baseline, file, state),
-                file=where,
-                parameters=unequal,
-                compared=len(shared),
-                quantity=SAVED,
-                expected=theirs[unequal[0]],
-                seen=state.digests[unequal[0]],
-            ),
-        )
+    agreed = Agreement("fail")
+    if expected == EQUAL and not baseline.plan.equivalence.exact:
+        agreed = _agreement(baseline.plan, unequal, state, held, event)
+    if agreed.verdict == "pass":
+        return
+    count += f"; {agreed.text}" if agreed.text else ""
+    step = _step(baseline, file, state)
+    subject = about(file.rank, step=step, file=where, parameters=unequal, compared=len(shared))
+    if agreed.verdict == "unknown":
+        collector.unknown(expected, count, where, source, data=subject)
+        return
+    first = unequal[0]
+    data = replace(subject, quantity=SAVED, expected=theirs[first], seen=state.digests[first])
+    collector.fail(expected, count, where, source, data=data)
+
+
+def _agreement(plan: Plan, names: list[str], state: SavedState, held: Event | None, theirs: Event) -> Agreement:
+    """Judge the file's values by the samples of what its rank held, where that is what the file holds."""
+    ours = _parameters(held)
+    if held is None or any(ours.get(name) != state.digests[name] for name in names):
+        return Agreement("unknown", "no samples are kept of what the file holds")
+    return agreement(plan, names, held, theirs)

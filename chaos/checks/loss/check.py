@@ -1,23 +1,37 @@
-"""Check ``loss``: the loss curve, the gradients and the weights go on as if nothing had happened."""
+"""Check ``loss``: the loss curve, the gradients and the weights go on as if nothing had happened.
+
+Without a tolerance every loss, every weight and all optimizer state equal the fault-free run's bit for bit. With
+``expect.loss.tolerance`` a loss may differ by that much, and a parameter whose digest differs is compared by samples:
+its norm, its mean, and some values at places that a seed chooses. A difference without samples is unknown, never a
+pass.
+
+The limits come from ``chaos calibrate``. Each is a bound for the largest difference of two fault-free runs over all
+steps, ranks and parameters, with which the check also compares, so the number of comparisons in a run needs no
+correction. The bound is a prediction bound by Student's t of the logarithms over all pairs of runs (of the means
+themselves for the mean loss). By default 1 % of sound runs exceed one of the limits, which share this rate
+(Bonferroni). The result states limits and rate; docs/calibrate.md says what the rate rests on.
+"""
 
 from __future__ import annotations
 
 import math
 
 from chaos.checks.loss import by_log
+from chaos.checks.loss.mean import judge_mean
+from chaos.checks.loss.states import judge_states
 from chaos.checks.resume.batches import kept
 from chaos.checks.scope import trains_nothing
 from chaos.evidence.artifacts import Artifacts
-from chaos.evidence.baseline import Baseline, at_baseline, close, differing, loss_of
+from chaos.evidence.baseline import Baseline, at_baseline, close, loss_of
 from chaos.evidence.checkpoints.parameters import is_weight
 from chaos.evidence.checkpoints.periodic import resumed_from
 from chaos.evidence.collect import Collector
-from chaos.evidence.facts import RESUME, TRAIN, by_rank, digests, places, step_of, text_list
+from chaos.evidence.facts import RESUME, TRAIN, by_rank, digests, places, step_of
 from chaos.evidence.finding import Finding
 from chaos.evidence.logged import Logged, logged
 from chaos.evidence.recovery_windows import reaches_the_end, trains_to_the_end
 from chaos.evidence.scenario_line import line_of
-from chaos.evidence.statement_data import LOSS, STATE, about
+from chaos.evidence.statement_data import LOSS, about
 from chaos.faults.values.proof import may_be_infinite
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -25,7 +39,6 @@ from chaos.plan.model import Plan
 
 NAME = "loss"
 FINITE = "every loss that is recorded is finite"
-PARAMETERS = "weights and optimizer state equal the fault-free run's at every step that counts"
 
 
 def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
@@ -99,7 +112,8 @@ def _judge_baseline(
     if logs.ranks:
         collector.close()
         by_log.judge_losses(plan, logs, _line(plan), collector)
-    _judge_parameters(plan, baseline, events, collector)
+    judge_mean(plan, baseline, events, _line(plan), collector)
+    judge_states(plan, baseline, events, collector)
 
 
 def _judge_losses(
@@ -177,79 +191,6 @@ def _recorded_before(history: History) -> dict[int, set[int]]:
 def _compared(ours: float, theirs: float) -> str:
     relative = f", {abs(ours - theirs) / abs(theirs):.2e} relative" if theirs and math.isfinite(ours) else ""
     return f"loss {ours!r} ({ours.hex()}), baseline {theirs!r} ({theirs.hex()}){relative}"
-
-
-def _judge_parameters(
-    plan: Plan, baseline: Baseline, events: dict[tuple[int, int], Event], collector: Collector
-) -> None:
-    compared: dict[int, list[int]] = {rank: [] for rank in range(plan.layout.ranks)}
-    wrong: set[int] = set()
-    for (rank, step), ours in sorted(events.items()):
-        other = baseline.digests.get(rank, {}).get(step)
-        if other is None or not other.data.get("parameters"):
-            continue
-        if plan.equivalence.comparable is not None and step > plan.equivalence.comparable.until:
-            continue
-        if not ours.data.get("parameters"):
-            collector.unknown(
-                PARAMETERS,
-                f"no parameter digests of rank {rank} at step {step}",
-                ours.source,
-                data=about(rank, step=step),
-            )
-            continue
-        compared.setdefault(rank, []).append(step)
-        names = differing(ours.data["parameters"], other.data["parameters"])
-        if not names or rank in wrong:
-            continue
-        wrong.add(rank)
-        observation = f"first at rank {rank}, step {step}: {len(names)} differ: {text_list(names)}"
-        where = (ours.source, at_baseline(other))
-        if plan.equivalence.loss_tolerance > 0:
-            collector.unknown(
-                PARAMETERS,
-                f"{observation}; only digests are kept, values would be needed for a tolerance",
-                *where,
-                data=about(rank, step=step, parameters=names),
-            )
-        else:
-            collector.fail(
-                PARAMETERS,
-                observation,
-                *where,
-                data=about(
-                    rank,
-                    step=step,
-                    parameters=names,
-                    quantity=STATE,
-                    expected=other.data["parameters"].get(names[0]),
-                    seen=ours.data["parameters"].get(names[0]),
-                ),
-            )
-    _judge_coverage(plan, baseline, compared, collector)
-
-
-def _judge_coverage(plan: Plan, baseline: Baseline, compared: dict[int, list[int]], collector: Collector) -> None:
-    """Judge that the last state of the fault-free run was compared on every rank."""
-    last = plan.training.last_step if plan.equivalence.comparable is None else plan.equivalence.comparable.until
-    if last < 1:
-        return  # nothing is to be compared, as chaos.checks.scope says
-    for rank, steps in compared.items():
-        recorded = [
-            step
-            for step, event in baseline.digests.get(rank, {}).items()
-            if event.data.get("parameters") and step <= last
-        ]
-        final = max(recorded, default=None)
-        if final is None:
-            collector.unknown(PARAMETERS, f"the baseline has no parameter digests of rank {rank}", data=about(rank))
-        elif final not in steps and (plan.resume.resumes or reaches_the_end(plan)):
-            collector.unknown(
-                PARAMETERS,
-                f"no parameter digests of rank {rank} at step {final}, the last of the baseline",
-                data=about(rank, step=final),
-            )
-    collector.settle(PARAMETERS, f"{sum(map(len, compared.values()))} states on {plan.layout.ranks} ranks are equal")
 
 
 def _judge_gradients(plan: Plan, history: History, attempt: str, collector: Collector) -> None:

@@ -10,6 +10,7 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, text_list
 from chaos.evidence.recovery_windows import Window
 from chaos.evidence.statement_data import STATE, about
+from chaos.evidence.tolerances.agreement import Agreement, agreement
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -59,23 +60,27 @@ def _judge_state(
     sources = (
         _of_baseline(baseline, rank, window.step) if by_baseline else _of_group(plan, history, window, rank, initial)
     )
-    source = next(((theirs, where) for theirs, where in sources if theirs), None)
+    source = next((found for found in sources if found[0]), None)
     if not isinstance(ours, dict) or not ours or source is None:
         observation = f"nothing to compare the state of rank {rank} after recovery {window.number} with"
         collector.unknown(RESTORED, observation, initial.source, data=about(rank))
         return 0
-    theirs, where = source
+    theirs, where, event = source
     if not by_baseline:
         ours = {name: digest for name, digest in ours.items() if is_replicated(name)}
     names = differing(ours, theirs)
-    if not names:
+    agreed = Agreement("fail")
+    if by_baseline and not plan.equivalence.exact:
+        agreed = agreement(plan, names, initial, event)
+    if not names or agreed.verdict == "pass":
         return 1
     observation = f"after recovery {window.number} rank {rank} held another state than that of step {window.step}"
     observation = (
         f"{observation}: {len(names)} differ: {text_list(names)}{origin(baseline, rank, names[0], ours, window.step)}"
     )
-    if plan.equivalence.loss_tolerance > 0 and by_baseline:
-        observation = f"{observation}; only digests are kept, values would be needed for a tolerance"
+    if agreed.text:
+        observation = f"{observation}; {agreed.text}"
+    if agreed.verdict == "unknown":
         collector.unknown(
             RESTORED,
             observation,
@@ -102,19 +107,19 @@ def _judge_state(
     return 1
 
 
-def _of_baseline(baseline: Baseline, rank: int, step: int) -> Iterator[tuple[dict[str, str], str]]:
+def _of_baseline(baseline: Baseline, rank: int, step: int) -> Iterator[tuple[dict[str, str], str, Event]]:
     """Yield the fault-free run's state after ``step``; its initial state for step 0."""
     history = baseline.artifacts.baseline
     other = baseline.digests.get(rank, {}).get(step)
     if not step and history is not None:
         other = history.first("initial", attempt=TRAIN, rank=rank)
     if other is not None:
-        yield other.data.get("parameters") or {}, at_baseline(other)
+        yield other.data.get("parameters") or {}, at_baseline(other), other
 
 
 def _of_group(
     plan: Plan, history: History, window: Window, rank: int, initial: Event
-) -> Iterator[tuple[dict[str, str], str]]:
+) -> Iterator[tuple[dict[str, str], str, Event]]:
     """Yield the record of the state after the common step: the rank's, or else another rank's of its replica group."""
     group = next((group for group in plan.layout.replica_groups if rank in group), (rank,))
     for peer in sorted(group, key=lambda other: other != rank):
@@ -123,4 +128,4 @@ def _of_group(
             recorded = history.select("digest", attempt=TRAIN, rank=peer, step=window.step)
         for other in reversed([before for before in recorded if before.mono < min(initial.mono, window.begin)]):
             parameters = other.data.get("parameters") or {}
-            yield {name: digest for name, digest in parameters.items() if is_replicated(name)}, other.source
+            yield {name: digest for name, digest in parameters.items() if is_replicated(name)}, other.source, other

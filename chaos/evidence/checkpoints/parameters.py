@@ -51,6 +51,17 @@ def is_slot(name: str) -> bool:
     return bool(_SLOT.match(name))
 
 
+def slot_prefix(name: str) -> str:
+    """Return the prefix by which the name belongs to an optimizer's slot; an empty text for any other name."""
+    found = _SLOT.match(name)
+    return found[0] if found else ""
+
+
+def is_step_counter(name: str) -> bool:
+    """Return whether it is the optimizer's number of updates."""
+    return name.rpartition(".")[2] == "global_step"
+
+
 def is_accumulated(name: str) -> bool:
     """Return whether it holds the gradients of a weight that have been accumulated since the last update."""
     return bool(_ACCUMULATED.match(name))

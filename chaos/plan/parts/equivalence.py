@@ -25,18 +25,41 @@ class Comparable:
 
 
 @dataclass(frozen=True)
+class StateTolerance:
+    """The largest differences of the parameters that a pattern of names fits, relative to their norm; None: any."""
+
+    pattern: str
+    norm: float | None
+    sample: float | None
+
+
+@dataclass(frozen=True)
 class Equivalence:
     """The source of the fault-free run, and the values that must equal it.
 
     ``baseline`` is the scenario's word for its source. ``comparable`` is None where the whole run can be compared.
+    ``mean_tolerance`` is of the mean loss after the recovery, None where it is not judged. ``state_tolerances`` are
+    none where the noise of the parameters has not been measured. ``false_alarm`` is how often a sound run exceeds a
+    tolerance, as it was measured.
     """
 
     baseline: str
     loss_tolerance: float
     comparable: Comparable | None = None
+    mean_tolerance: float | None = None
+    state_tolerances: tuple[StateTolerance, ...] = ()
+    false_alarm: float | None = None
+
+    @property
+    def exact(self) -> bool:
+        """Whether every value must equal the fault-free run's bit for bit."""
+        return self.loss_tolerance == 0 and not self.state_tolerances
 
 
 def plan_equivalence(scenario: Scenario, comparable: Comparable | None) -> Equivalence:
     """Return the scenario's demands on the comparison, as far as the run can be compared."""
     loss = scenario.expect.loss
-    return Equivalence(scenario.baseline, 0.0 if loss is None else loss.tolerance, comparable)
+    if loss is None:
+        return Equivalence(scenario.baseline, 0.0, comparable)
+    states = tuple(StateTolerance(pattern, limits.norm, limits.sample) for pattern, limits in loss.state.items())
+    return Equivalence(scenario.baseline, loss.tolerance, comparable, loss.mean, states, loss.false_alarm)

@@ -65,6 +65,7 @@ def agent_configuration(
         secret=str(private / SECRET),
         digest_interval=scenario.job.digest_interval,
         digest_steps=list(digest_steps),
+        sample_seed=scenario.job.seed if scenario.needs_samples else None,
         steps_per_update=scenario.job.steps_per_update or 1,
         extensions=list(extensions),
         settings={

@@ -71,11 +71,30 @@ class ExpectResume(Model):
     step: int = Field(ge=1, description="First step that is trained after the resume.")
 
 
+class StateLimits(Model):
+    """Largest differences of a parameter, relative to its norm in the fault-free run. Without one it is not checked."""
+
+    norm: float | None = Field(None, ge=0, allow_inf_nan=False, description="Of its norm and of its mean.")
+    sample: float | None = Field(None, ge=0, allow_inf_nan=False, description="Of its values that a seed has chosen.")
+
+
 class ExpectLoss(Model):
     """How losses are compared with the fault-free baseline."""
 
     tolerance: float = Field(
         0.0, ge=0, allow_inf_nan=False, description="Largest relative difference; 0 means bit for bit."
+    )
+    mean: float | None = Field(
+        None, ge=0, allow_inf_nan=False, description="Largest relative difference of the mean loss after the recovery."
+    )
+    state: dict[str, StateLimits] = Field(
+        {},
+        max_length=200,
+        description="Largest differences of weights and optimizer state, by patterns of names (docs/verdicts.md). "
+        "Default: the tolerance; beyond it unknown.",
+    )
+    false_alarm: float | None = Field(
+        None, gt=0, lt=1, description="Share of sound runs that exceed a limit, as it was measured."
     )
 
 
@@ -179,6 +198,12 @@ class Scenario(Model):
         description="The checks that the finding may fail, for example [loss, resume]; comparison is that of compare. "
         "Failures of other checks are not excused.",
     )
+
+    @property
+    def needs_samples(self) -> bool:
+        """Whether ranks keep samples of parameters beside digests: where values need not be equal bit for bit."""
+        loss = self.expect.loss
+        return loss is not None and (loss.tolerance > 0 or bool(loss.state))
 
     @property
     def known(self) -> Finding | None:

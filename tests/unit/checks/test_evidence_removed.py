@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from chaos.agent.digest import tensor_digest
 from chaos.checks.judge import RunUnreadable, judge
 from chaos.evidence.finding import Finding
 from chaos.plan.parts.response import Recovery
@@ -330,7 +331,10 @@ def no_names(run: GoodRun) -> None:
 
 def tolerance(run: GoodRun) -> None:
     run.replan(loss_tolerance=1e-3)
-    run.saved[0].state["layer1.bias"] = run.saved[0].state["layer1.bias"] * 2
+    close_by = run.saved[0].state["layer1.bias"] * 2
+    run.saved[0].state["layer1.bias"] = close_by
+    held = run.only("digest", attempt="train", rank=0, step=SAVED)["parameters"]
+    held["layer1.bias"] = tensor_digest("float32", close_by.shape, close_by.tobytes())
 
 
 def without_witness(run: GoodRun) -> None:
@@ -352,7 +356,7 @@ CHECKPOINT: list[tuple[Mutate, str]] = [
     (no_digest_at_the_saved_step, "the baseline has no digests of rank 0 at step 5"),
     (nothing_to_compare_with, "recorded no digests at the saved step, and there is no baseline to compare with"),
     (no_names, "no record of which parameters rank 0 has"),
-    (tolerance, "values would be needed for a tolerance"),
+    (tolerance, "no samples are kept of layer1.bias"),
     (without_witness, "there is a file of rank 1, but the history of that rank has no save"),
     (forgets_its_steps, "no step of rank 0 has ended"),
     (unreadable_kind, "rank 0's file cannot be judged"),
@@ -534,7 +538,7 @@ LOSS: list[tuple[Mutate, str]] = [
     (baseline_without_parameters, "the baseline has no parameter digests of rank 0"),
     (no_gradients, "no gradients of rank 0 were recorded in attempt resume"),
     (one_state, "fewer than two states of rank 0"),
-    (tolerance_of_weights, "values would be needed for a tolerance"),
+    (tolerance_of_weights, "no samples are kept of layer1.bias"),
     (
         lambda run: run.only("digest", attempt="resume", rank=0, step=12).update(parameters={}),
         "no parameter digests of rank 0 at step 12",

@@ -1,0 +1,1 @@
+"""Comparison with the fault-free run where values need not be equal bit for bit."""

@@ -1,0 +1,115 @@
+"""Whether two states whose digests differ agree within the plan's tolerance, by the samples beside the digests.
+
+A difference within the limits passes. Without samples of both sides it is unknown. A difference beyond the limits is a
+failure where the limits were measured, and unknown where they are only the tolerance of the losses: weights need not
+have the noise of losses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+
+from chaos.evidence.checkpoints.parameters import is_step_counter
+from chaos.evidence.facts import text_list
+from chaos.evidence.finding import Verdict
+from chaos.evidence.tolerances.samples import difference, read_sample, samples_of
+from chaos.history.event import Event
+from chaos.plan.model import Plan
+from chaos.plan.parts.equivalence import StateTolerance
+
+_ADVICE = "chaos calibrate measures limits for weights and optimizer state"
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """The outcome of a comparison.
+
+    ``names`` are the parameters that decide it, ``text`` says why. ``share`` is the largest part of a limit that was
+    used up, of the parameter ``nearest``.
+    """
+
+    verdict: Verdict
+    text: str = ""
+    names: tuple[str, ...] = ()
+    share: float = 0.0
+    nearest: str = ""
+
+
+@dataclass
+class _Sorted:
+    """The parameters by the outcome for each: those beyond a limit with the part of it that they need."""
+
+    exact: list[str] = field(default_factory=list)
+    lacking: list[str] = field(default_factory=list)
+    infinite: list[str] = field(default_factory=list)
+    beyond: list[tuple[float, str, str]] = field(default_factory=list)
+    within: list[tuple[float, str]] = field(default_factory=list)
+
+
+def limit_of(plan: Plan, name: str) -> StateTolerance | None:
+    """Return the limits of a parameter; None where it must be equal bit for bit."""
+    stated = plan.equivalence
+    if is_step_counter(name):
+        return None
+    if not stated.state_tolerances:
+        tolerance = stated.loss_tolerance
+        return StateTolerance("*", tolerance, tolerance) if tolerance else None
+    return next((limit for limit in stated.state_tolerances if fnmatchcase(name, limit.pattern)), None)
+
+
+def agreement(plan: Plan, names: Iterable[str], ours: Event, theirs: Event) -> Agreement:
+    """Judge the parameters ``names``, whose digests differ, by the samples of both events."""
+    found = _Sorted()
+    for name in names:
+        limit = limit_of(plan, name)
+        if limit is None or not (_has(ours, name) and _has(theirs, name)):
+            found.exact.append(name)
+        else:
+            _sort(found, name, limit, ours, theirs)
+    if found.exact:
+        return Agreement("fail", f"{text_list(found.exact)} must be equal bit for bit", tuple(found.exact))
+    if found.infinite:
+        return Agreement("fail", f"not finite: {text_list(found.infinite)}", tuple(found.infinite))
+    measured = bool(plan.equivalence.state_tolerances)
+    if found.beyond and measured:
+        return _beyond("fail", found)
+    if found.lacking:
+        return Agreement("unknown", f"no samples are kept of {text_list(found.lacking)}", tuple(found.lacking))
+    if found.beyond:
+        return _beyond("unknown", found, f"; {_ADVICE}")
+    share, nearest = max(found.within, default=(0.0, ""))
+    return Agreement("pass", share=share, nearest=nearest)
+
+
+def _has(event: Event, name: str) -> bool:
+    parameters = event.data.get("parameters")
+    return isinstance(parameters, dict) and name in parameters
+
+
+def _sort(found: _Sorted, name: str, limit: StateTolerance, ours: Event, theirs: Event) -> None:
+    our_sample, their_sample = (read_sample(samples_of(event).get(name)) for event in (ours, theirs))
+    apart = None if our_sample is None or their_sample is None else difference(our_sample, their_sample)
+    if our_sample is None or their_sample is None or apart is None:
+        found.lacking.append(name)
+        return
+    if their_sample.finite and not our_sample.finite:
+        found.infinite.append(name)  # no noise makes a value infinite, whatever the limits are
+        return
+    for what, value, most in (("norm", apart.norm, limit.norm), ("sample", apart.sample, limit.sample)):
+        if most is None:
+            continue
+        part = value / most if most else math.inf if value else 0.0
+        if value <= most:
+            found.within.append((part, name))
+        else:
+            found.beyond.append((part, name, f"the {what} of {name} is off by {value:.3g}, the limit is {most:.3g}"))
+
+
+def _beyond(verdict: Verdict, found: _Sorted, advice: str = "") -> Agreement:
+    ordered = sorted(found.beyond, reverse=True)
+    names = tuple(dict.fromkeys(name for _, name, _ in ordered))
+    more = f", and {len(names) - 1} more are off" if len(names) > 1 else ""
+    return Agreement(verdict, f"{ordered[0][2]}{more}{advice}", names)
