@@ -13,13 +13,12 @@ from chaos.agent.after_import import AfterImport
 from chaos.agent.barriers import Barriers
 from chaos.agent.channel import Channel
 from chaos.agent.configuration import Configuration, Place, place_of, read_configuration
-from chaos.agent.digests import Digests
+from chaos.agent.digests import Digests, Sampler
 from chaos.agent.errors import record_uncaught
 from chaos.agent.exit_statuses import Reaped
 from chaos.agent.lines import MODULE, Lines
 from chaos.agent.loops import Loop
 from chaos.agent.record import Record
-from chaos.agent.samples import Sampler
 from chaos.agent.stacks import offer_stacks
 from chaos.agent.step_source import StepSource
 from chaos.agent.training import Training

@@ -29,6 +29,7 @@ COMMANDS = {
     "report": "Make the page of a run, or of a directory of runs.",
     "serve": "Show runs, also those in progress, in a browser.",
     "soak": "Run scenarios many times and add up the verdicts.",
+    "calibrate": "Measure the noise of a job and write its tolerance.",
     "selftest": "Put defects into recoveries; the checks must catch them.",
     "compare": "Compare two runs phase by phase.",
     "trend": "Show times of each phase over many runs.",

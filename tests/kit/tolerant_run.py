@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from chaos.agent.samples import Sampler
+from chaos.agent.digests import Sampler
 from chaos.plan.parts.equivalence import StateTolerance
 from tests.kit.good_run import GROUPS, SAVED, GoodRun, Record, State, digests_of, good_run, loss_after, state_after
 

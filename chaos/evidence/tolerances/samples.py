@@ -13,7 +13,7 @@ _HEAD = 3
 
 @dataclass(frozen=True)
 class Sample:
-    """A parameter as :mod:`chaos.agent.samples` has recorded it: its norm, its mean, and values at chosen places."""
+    """A parameter as :mod:`chaos.agent.digests` has recorded it: its norm, its mean, and values at chosen places."""
 
     count: int
     norm: float

@@ -7,9 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from chaos.agent.digests import Digests
+from chaos.agent.digests import MOST_VALUES, MOST_VALUES_OF_A_STEP, Digests, Sampler, places
 from chaos.agent.record import Record
-from chaos.agent.samples import MOST_VALUES, MOST_VALUES_OF_A_STEP, Sampler, places
 from chaos.evidence.tolerances.samples import difference, read_sample
 from tests.unit.agent.conftest import Events
 
@@ -47,9 +46,11 @@ def test_values_that_are_not_finite_and_other_types_are_written_so_that_they_can
         ("flag", np.array(True)),
         ("counter", np.array([7], "int32")),
         ("text", np.array(["a"])),
+        ("number", -0.5),
+        ("nothing", None),
     ]
     taken = Sampler(1).samples(arrays)
-    assert set(taken) == {"nan", "flag", "counter"}
+    assert set(taken) == {"nan", "flag", "counter", "number"}
     samples = {name: read_sample(text) for name, text in taken.items()}
     assert samples["nan"] is not None and not samples["nan"].finite
     assert samples["counter"] is not None and samples["counter"].values == (7.0,)
@@ -58,7 +59,7 @@ def test_values_that_are_not_finite_and_other_types_are_written_so_that_they_can
 def test_a_large_parameter_is_summed_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     array = np.arange(10, dtype="float32")
     whole = Sampler(1).samples([("w", array)])
-    monkeypatch.setattr("chaos.agent.samples._BLOCK", 3)
+    monkeypatch.setattr("chaos.agent.digests._BLOCK", 3)
     assert Sampler(1).samples([("w", array)]) == whole
 
 

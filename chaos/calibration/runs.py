@@ -1,0 +1,62 @@
+"""The fault-free runs of a calibration: the scenario's job without its faults, several times."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from chaos.base.refusal import Refused
+from chaos.calibration.noise import Recorded, recorded
+from chaos.history.reader import read_history
+from chaos.run.baseline import without_faults
+from chaos.run.options import RunOptions, RunOutcome
+from chaos.run.prepare.prepared import Prepared
+from chaos.scenario.models.scenario import Expect, ExpectLoss
+from chaos.store.baselines import why_incomplete
+
+_ANY = ExpectLoss(tolerance=1.0)
+"""Any tolerance: with it ranks keep samples."""
+
+_LONGEST = 90
+
+RunCell = Callable[[Prepared, RunOptions], RunOutcome]
+
+
+@dataclass(frozen=True)
+class Interrupted(Exception):
+    """Ctrl-C ended a run."""
+
+    run_dir: Path
+
+
+def fault_free(prepared: Prepared) -> Prepared:
+    """Return the cell without its faults, with samples. Its name says what the runs are for."""
+    scenario = prepared.scenario.model_copy(
+        update={"name": f"{prepared.scenario.name[:_LONGEST]}-noise", "expect": Expect(loss=_ANY)}
+    )
+    scenario, plan = without_faults(prepared, scenario)
+    return replace(prepared, cell=replace(prepared.cell, scenario=scenario), plan=plan)
+
+
+def make_runs(prepared: Prepared, count: int, options: RunOptions, run: RunCell) -> list[Recorded]:
+    """Run the job ``count`` times and return the records.
+
+    Raises Refused where a run does not reach the last step: a job that fails by itself has no noise to measure.
+    """
+    job = fault_free(prepared)
+    records = []
+    for number in range(1, count + 1):
+        outcome = run(job, replace(options, number=number, of=count))
+        if outcome.interrupted:
+            raise Interrupted(outcome.run_dir)
+        records.append(read_run(outcome.run_dir))
+    return records
+
+
+def read_run(run_dir: Path) -> Recorded:
+    """Return the record of a fault-free run. Raises Refused where it is none, or not whole."""
+    why = why_incomplete(run_dir)
+    if why is not None:
+        raise Refused(f"{run_dir} cannot be measured: {why}")
+    return recorded(run_dir.name, read_history(run_dir / "history"))

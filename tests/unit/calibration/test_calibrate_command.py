@@ -1,0 +1,125 @@
+"""``chaos calibrate`` on runs that are there: it writes, shows, undoes, and refuses what no tolerance helps."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from chaos.agent.digests import Sampler
+from chaos.cli import codes
+from chaos.cli.main import entry
+from chaos.scenario.load import load_scenario
+from tests.kit.good_run import GoodRun, Record, digests_of, good_run, hex_of
+from tests.kit.tolerant_run import noisy_state
+
+_SCENARIO = """\
+chaos: 1 # the language
+name: noisy
+cluster: {ranks: 4}
+job: {kind: plain, steps: 12, protection: [TTP]}
+faults:
+  - kind: kill
+    target: {rank: 1}
+    trigger: {step: 5, phase: step.end}
+expect:
+  mechanism: TTP # and no other
+"""
+
+Spoil = Callable[[int, Record], None]
+
+
+def runs(reports: Path, spoil: Spoil = lambda number, event: None, *, noise: bool = True) -> list[str]:
+    """Write three fault-free runs; return the options that name them."""
+    options = []
+    for number in range(3):
+        files = good_run().baseline
+        assert files is not None
+        run = GoodRun(files=files)
+        run.replan(faults=(), resumes=False, resume_step=None, recoveries=(), checkpoint=None, mechanism=None)
+        for event in (each for records in files.values() for each in records):
+            if event["event"] in ("initial", "digest"):
+                state = noisy_state(event["rank"], event.get("step", 0), number if noise else 0)
+                event.update(parameters=digests_of(state), samples=Sampler(1).samples(state.items()))
+                spoil(number, event)
+        run.write(reports / f"noisy-noise-{number}")
+        options += ["--from", f"noisy-noise-{number}"]
+    return options
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "noisy.yaml").write_text(_SCENARIO)
+    return tmp_path
+
+
+def test_limits_are_written_and_taken_back(place: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    options = runs(place / "reports")
+    assert entry(["calibrate", "noisy.yaml", *options, "--dry-run"]) == codes.PASS
+    assert (place / "noisy.yaml").read_text() == _SCENARIO
+    shown = capfd.readouterr().out
+    assert "not deterministic" in shown and '+      "moments.*weight": {norm: 0.' in shown
+    assert entry(["calibrate", "noisy.yaml", *options]) == codes.PASS
+    written = (place / "noisy.yaml").read_text()
+    assert "chaos: 1 # the language" in written and "mechanism: TTP # and no other" in written
+    assert "# chaos calibrate: 3 fault-free runs on " in written
+    loss = load_scenario(place / "noisy.yaml", settings={}).cells[0].scenario.expect.loss
+    assert loss is not None and loss.false_alarm == 0.01 and loss.tolerance == 0
+    assert set(loss.state) == {"moments.*weight", "moments.*bias", "*weight", "*bias"}
+    assert entry(["calibrate", "noisy.yaml", "--undo"]) == codes.PASS
+    assert (place / "noisy.yaml").read_text() == _SCENARIO
+    assert entry(["calibrate", "noisy.yaml", "--undo"]) == codes.USAGE
+
+
+def test_equal_runs_need_no_limits(place: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    assert entry(["calibrate", "noisy.yaml", *runs(place / "reports", noise=False), "--json"]) == codes.PASS
+    found = json.loads(capfd.readouterr().out)
+    assert found["deterministic"] is True and found["limits"] is None and found["refusal"] is None
+    assert yaml.safe_load((place / "noisy.yaml").read_text())["expect"] == {"mechanism": "TTP"}
+
+
+def other_start(number: int, event: Record) -> None:
+    if number == 1 and event["event"] == "initial":
+        event["parameters"]["layer1.bias"] = hex_of("other")
+
+
+def other_batch(number: int, event: Record) -> None:
+    if number == 2 and event.get("step") == 12:
+        event["batch"] = hex_of("other")
+
+
+def no_samples(number: int, event: Record) -> None:
+    del event["samples"]
+
+
+def nothing(number: int, event: Record) -> None:
+    event.update(parameters={}, loss=None)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "why"),
+    [
+        (other_start, "begins with other weights"),
+        (other_batch, "trains other batches"),
+        (no_samples, "have no sample that could be compared"),
+        (nothing, "nothing can be measured"),
+    ],
+)
+def test_where_no_tolerance_helps_it_is_unknown_and_nothing_is_written(
+    place: Path, capfd: pytest.CaptureFixture[str], spoil: Spoil, why: str
+) -> None:
+    assert entry(["calibrate", "noisy.yaml", *runs(place / "reports", spoil)]) == codes.UNKNOWN
+    assert why in capfd.readouterr().out
+    assert (place / "noisy.yaml").read_text() == _SCENARIO
+
+
+def test_a_run_with_a_fault_and_too_few_runs_are_refused(place: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    options = runs(place / "reports")
+    assert entry(["calibrate", "noisy.yaml", *options[:4]]) == codes.USAGE
+    good_run().write(place / "reports" / "kill-rank-1")
+    assert entry(["calibrate", "noisy.yaml", *options, "--from", "kill-rank-1"]) == codes.USAGE
+    assert "cannot be measured: it had faults" in capfd.readouterr().err
