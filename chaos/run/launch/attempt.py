@@ -97,7 +97,7 @@ class Attempt:
         Raises JobFailed when the job cannot start, DeadlineExpired naming the goal that was not reached in time.
         """
         limits = self._watch.deadlines
-        self._wait(STARTING, self._all_started, limits.start, self._not_started, self._steps_seen.not_yet)
+        self._wait(STARTING, self._all_started, limits.start, self._not_started, self._advice)
         if self._injection.waiting:
             self._wait("fault", self._faults_done, limits.fault, self._not_fired)
         self._wait("end", self._all_exited, limits.end, self._not_exited)
@@ -188,6 +188,10 @@ class Attempt:
             verb = "has not begun its" if len(idle) == 1 else "have not begun their"
             parts.append(f"{self._words.set(idle)} joined but {verb} first step")
         return "; ".join(parts) + f"; see {self._logs_dir}"
+
+    def _advice(self) -> str:
+        """Say what to do about ranks that have joined and begun no step; of absent ranks nothing is known."""
+        return self._steps_seen.not_yet() if self.ranks.keys() - self._started else ""
 
     def _not_fired(self) -> str:
         at = self._words.positions(set(range(self._size)), self._exited, self._steps)

@@ -311,6 +311,13 @@ def test_a_script_that_comes_to_no_step_in_time_may_have_a_loop_of_its_own(
     assert all(LINES not in note for note in launch.watcher.notes)
 
 
+def test_of_ranks_that_never_joined_no_loop_is_claimed(make: Make) -> None:
+    launch = make(own_script=True)
+    with pytest.raises(DeadlineExpired, match="never joined") as expired:
+        launch.follow()
+    assert "no step was seen" not in str(expired.value)
+
+
 def test_a_fault_that_was_missed_names_the_phase_that_no_step_comes_to(make: Make) -> None:
     launch = make(planned(2))
     launch.follow(
