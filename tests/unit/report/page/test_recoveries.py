@@ -9,6 +9,7 @@ import pytest
 
 from chaos.checks.judge import judge
 from chaos.checks.recovery import phases
+from chaos.checks.recovery.phases import NO_RECOVERY
 from chaos.report.analyze import result_of
 from chaos.report.page.data import page_of
 from chaos.report.page.model import PageData
@@ -53,7 +54,7 @@ def test_each_fault_is_noticed_by_its_own_recovery(twice: PageData) -> None:
 def test_a_run_without_measured_phases_says_why(run: GoodRun, page: PageOf) -> None:
     run.replan(mechanism=None, recoveries=())
     (recovery,) = page(run).recoveries
-    assert (recovery.phases, recovery.reason) == ((), "no mechanism with measured phases is planned")
+    assert (recovery.phases, recovery.reason) == ((), NO_RECOVERY)
 
 
 def test_odd_evidence_of_an_earlier_recovery_keeps_no_page_from_being_made(
