@@ -45,9 +45,10 @@ def _renamed_too_early(records: Records) -> None:
     records.delay(saved["mono"], late, files="train-rank_0-")
 
 
-def _one_more_step_before_the_fault(records: Records) -> None:
-    """Let rank 0 of the faulted launch end the step that the fault has interrupted."""
-    records.insert(records.last("step.begin", rank=0, attempt="train"), event="step.end")
+def _a_step_earlier(records: Records) -> None:
+    """Let rank 0 of the restarted job begin with the step before its first one."""
+    first = records.first("step.begin", rank=0, attempt="resume")["step"]
+    records.insert(records.last("load.end", rank=0, attempt="resume"), event="step.begin", step=first - 1)
 
 
 DEFECTS = (
@@ -129,8 +130,8 @@ DEFECTS = (
     ),
     _defect(
         "too-many-steps-trained-again",
-        "The faulted launch had ended a step more, which the restarted job trains again.",
-        recorded(_one_more_step_before_the_fault),
+        "Rank 0 of the restarted job begins with a step more than it has to train again.",
+        recorded(_a_step_earlier),
         "steps trained again ≤ 1",
         base="slices",
         check="recovery",
