@@ -8,45 +8,19 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import chain, count
+from itertools import count
 from statistics import median
 from typing import Any
 
 from chaos.evidence.finding import Verdict
-from chaos.trends.rank_test import Strata, lowest_p
+from chaos.trends.compared import LEAST_SECONDS, ComparedPhase, Rules, phases_of, windows
+from chaos.trends.rank_test import lowest_p
 from chaos.trends.row import RunRow, changes_between
-from chaos.trends.series import Series, is_of, series_of, stale, strata_of
-from chaos.trends.slowdown import confirmed, holm, p_slower
-
-ALPHA = 0.002
-"""The chance of a false alarm in one call, over all phases and scenarios together."""
-
-NEWEST = 10
-"""How many of the newest runs are compared with the runs before them."""
-
-LEAST_SECONDS = 0.01
-"""A slowdown below this is not reported: the harness does not measure shorter times."""
-
-LEAST_SHARE = 0.05
-"""A slowdown below this share is not reported: nights on a busy machine can look alike."""
+from chaos.trends.series import Series, is_of
+from chaos.trends.slowdown import confirmed, holm
 
 FINDING = "finding"
 """The word for a run that failed as its known finding says."""
-
-
-@dataclass(frozen=True)
-class Rules:
-    """The rules of a gate. ``against`` runs before the ``newest`` are looked at.
-
-    ``max_slower`` is the share by which a phase may get slower. ``alpha`` is the chance of a false alarm in one call.
-    A slowdown below the share ``least`` is not reported.
-    """
-
-    against: int = 30
-    newest: int = NEWEST
-    max_slower: float = 0.0
-    alpha: float = ALPHA
-    least: float = LEAST_SHARE
 
 
 @dataclass(frozen=True)
@@ -163,10 +137,8 @@ def gate(
     """
     rules = rules or Rules()
     rows = tuple(rows)
-    every = series_of(rows, scenario, soak=soak)
-    gone = stale(every)
-    looked_at = [_window(series, rules) for series in every if series not in gone]
-    compared = [entry for series in looked_at for entry in _compared(series, rules)]
+    looked_at, gone = windows(rows, rules, scenario, soak=soak)
+    compared = phases_of(looked_at, rules)
     significant = holm(compared, lambda entry: entry.p, rules.alpha)
     slower = {entry.key: _slower(entry, limit, rules, len(compared)) for entry, limit in significant}
     return GateResult(
@@ -189,41 +161,8 @@ def needed_runs(rules: Rules, tests: int) -> int:
     return rules.newest + next(before for before in count(1) if lowest_p([(rules.newest, before)]) <= limit)
 
 
-@dataclass(frozen=True)
-class _Compared:
-    """One phase of a cell: its newest times beside those before, and the probability that they differ by chance."""
-
-    series: Series
-    phase: str
-    strata: Strata
-    p: float
-
-    @property
-    def key(self) -> tuple[str, str]:
-        return self.series.name, self.phase
-
-    @property
-    def newest(self) -> list[float]:
-        return list(chain.from_iterable(stratum.newest for stratum in self.strata))
-
-    @property
-    def before(self) -> list[float]:
-        return list(chain.from_iterable(stratum.before for stratum in self.strata))
-
-
-def _window(series: Series, rules: Rules) -> Series:
-    return Series(series.name, series.rows[-(rules.newest + rules.against) :])
-
-
-def _compared(series: Series, rules: Rules) -> Iterator[_Compared]:
-    """Yield each phase. Only passing runs have the phases of the planned recovery."""
-    passing = [row for row in series.rows if row.verdict == "pass"]
-    for phase, strata in strata_of(passing[-rules.newest :], passing[: -rules.newest]).items():
-        yield _Compared(series, phase, strata, p_slower(strata, rules.max_slower))
-
-
-def _slower(entry: _Compared, limit: float, rules: Rules, tests: int) -> Slower | None:
-    slowdown = confirmed(entry.strata, entry.p, max(rules.least, rules.max_slower), LEAST_SECONDS)
+def _slower(entry: ComparedPhase, limit: float, rules: Rules, tests: int) -> Slower | None:
+    slowdown = confirmed(entry.strata, entry.p, rules.bound, LEAST_SECONDS)
     if slowdown is None:
         return None
     newest, before = entry.newest, entry.before
@@ -244,7 +183,7 @@ def _slower(entry: _Compared, limit: float, rules: Rules, tests: int) -> Slower 
     )
 
 
-def _too_few(compared: Sequence[_Compared], rules: Rules) -> Iterator[TooFew]:
+def _too_few(compared: Sequence[ComparedPhase], rules: Rules) -> Iterator[TooFew]:
     for entry in compared:
         sizes = [(len(newest), len(before)) for newest, before in entry.strata if newest and before]
         if lowest_p(sizes) > rules.alpha / len(compared):

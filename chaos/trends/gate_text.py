@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
+from chaos.trends.findable import Findable
 from chaos.trends.gate import FINDING, Flaky, GateResult, OnlyRun, Slower, TooFew, Worse
 from chaos.trends.slowdown import CONFIDENCE
 
 
-def sentences(result: GateResult) -> Iterator[str]:
-    """Yield a sentence for each finding, for what could not be compared, and one for the whole."""
+def sentences(result: GateResult, smallest: Sequence[Findable] = ()) -> Iterator[str]:
+    """Yield a sentence for each finding, for what could not be compared, and one for the whole.
+
+    ``smallest`` are the smallest slowdowns that could have been found.
+    """
     yield from (_slower(slower) for slower in result.slower)
     yield from (_worse(worse) for worse in result.worse)
     yield from (_flaky(flaky) for flaky in result.flaky)
@@ -19,7 +23,18 @@ def sentences(result: GateResult) -> Iterator[str]:
         yield f"left out, interrupted: {result.interrupted} run{'s' if result.interrupted > 1 else ''}"
     if result.stale:
         yield f"left out, not run for a week: {', '.join(result.stale)}"
+    yield from _smallest(result, [entry for entry in smallest if entry.share is not None])
     yield _whole(result)
+
+
+def _smallest(result: GateResult, known: Sequence[Findable]) -> Iterator[str]:
+    if known:
+        first, last = known[0], known[-1]
+        to = "" if first.key == last.key else f" to {last.share:.0%} ({last.name}: {last.phase})"
+        yield (
+            f"the smallest slowdown that could have been found, in all of the newest {result.rules.newest} runs: "
+            f"{first.share:.0%} ({first.name}: {first.phase}){to}"
+        )
 
 
 def _slower(slower: Slower) -> str:

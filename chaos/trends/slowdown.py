@@ -2,7 +2,7 @@
 
 The rank test holds the chance of a false alarm in one call, whatever the form of the noise. A gate is called every
 night on samples that overlap, so a rare night would come up sooner or later. The bound of the effect rules it out: the
-whole interval of plausible slowdowns must lie above what noise does to a single run.
+whole interval of plausible slowdowns must lie above what noise does to a single run, or with many runs to their mean.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from chaos.trends.rank_test import Strata, Stratum, p_longer, seconds_longer, sh
 
 CONFIDENCE = 0.98
 """The confidence with which the slowdown is larger than the bound."""
+
+RUNS = 10
+"""Newest runs up to which a slowdown must exceed the noise of a single run."""
 
 _DEVIATION = 1.0483
 """The standard deviation of normal noise over the median difference of two values (Shamos)."""
@@ -45,8 +48,13 @@ def p_slower(strata: Strata, allowed: float) -> float:
 
 
 def confirmed(strata: Strata, p: float, least: float, least_seconds: float) -> Slowdown | None:
-    """Return the slowdown where its lower confidence bound is at least ``least`` and at least the noise of a run."""
-    bound = max(least, noise(strata))
+    """Return the slowdown where its lower confidence bound is at least ``least`` and at least what noise does.
+
+    That is the noise of a single run. Where more than :data:`RUNS` newest runs are compared it shrinks as the noise of
+    a mean does, so an alarm takes as rare a chance as with :data:`RUNS`.
+    """
+    count = sum(len(newest) for newest, before in strata if before)
+    bound = max(least, noise(strata) * min(1.0, math.sqrt(RUNS / count)) if count else least)
     if p_longer(_longer(strata, bound)) > 1 - CONFIDENCE:
         return None
     seconds = seconds_longer(strata)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -77,8 +78,9 @@ def command(
 
     A phase got slower when a one-sided Mann-Whitney test says that noise does not explain the newest times, at --alpha
     for all phases together (Holm), and when the slowdown is larger than 5% and than the noise of a single run, with 98%
-    confidence. A verdict got worse when the newest is worse than the usual one. A cell is flaky when it passed and
-    failed on one version. SCENARIO is the name of a scenario, or of one cell: kill-rank[victim=1].
+    confidence; of more than 10 newest runs a part of that noise counts. The smallest slowdown that could have been
+    found is printed. A verdict got worse when the newest is worse than the usual one. A cell is flaky when it passed
+    and failed on one version. SCENARIO is the name of a scenario, or of one cell: kill-rank[victim=1].
 
     \b
     Examples:
@@ -89,15 +91,18 @@ def command(
     Exit codes: 0 nothing got worse, 1 something did,
     2 too few runs (it says how many are needed).
     """
-    from chaos.trends.gate import Rules, gate
+    from chaos.trends.compared import Rules
+    from chaos.trends.findable import findable
+    from chaos.trends.gate import gate
     from chaos.trends.gate_text import sentences
 
     rows = stored_runs(reports, scenario)
     rules = Rules(against, newest, max_slower, alpha)
     result = gate(rows, rules, scenario, soak=soak)
+    smallest = findable(rows, rules, scenario, soak=soak)
     if as_json:
-        echo_json(result.to_json())
+        echo_json({**result.to_json(), "findable": [asdict(entry) for entry in smallest]})
     else:
-        for sentence in sentences(result):
+        for sentence in sentences(result, smallest):
             click.echo(sentence)
     return codes.of_verdict(result.verdict)

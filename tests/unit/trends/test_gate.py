@@ -11,8 +11,11 @@ from typing import Any
 
 import pytest
 
-from chaos.trends.gate import GateResult, Rules, gate, needed_runs
+from chaos.trends.compared import Rules
+from chaos.trends.findable import findable
+from chaos.trends.gate import GateResult, gate, needed_runs
 from chaos.trends.gate_text import sentences
+from chaos.trends.rank_test import share_longer
 from chaos.trends.row import RunRow
 from chaos.trends.series import strata_of
 from chaos.trends.slowdown import holm, p_slower
@@ -79,6 +82,37 @@ def test_the_message_has_the_test_its_probability_and_the_effect() -> None:
 def steady(number: int, **changes: Any) -> list[RunRow]:
     """Nights with little noise."""
     return nights(3, number, noise=0.02, **changes)
+
+
+def test_the_smallest_slowdown_that_could_have_been_found_is_where_the_gate_begins_to_find_it() -> None:
+    rows = nights(7, 40, noise=0.1, slow_from=30, by=-0.2)
+    entries = findable(rows, Rules())
+    assert len(entries) == 27 and entries[0].share is not None and entries[0].share < 0.3
+    (load,) = [entry for entry in entries if entry.key == ("kill-rank", "load")]
+    assert load.share is not None
+    for beyond in (True, False):
+        by = (1 + load.share) / (1 + share_longer(strata_of(*halves(rows))["load"])) * (1.0 if beyond else 0.98)
+        slower = [with_load(row, by) if row in halves(rows)[0] else row for row in rows]
+        assert bool([found for found in gate(slower).slower if found.phase == "load"]) is beyond
+    assert [entry.share for entry in findable(rows[-3 * 14 :], Rules())] == [None] * 27, "too few runs find nothing"
+
+
+def halves(rows: Sequence[RunRow]) -> tuple[list[RunRow], list[RunRow]]:
+    """The newest ten runs of kill-rank, and those before."""
+    cell = [row for row in rows if row.scenario == "kill-rank"]
+    return cell[-10:], cell[:-10]
+
+
+def with_load(row: RunRow, factor: float) -> RunRow:
+    times = {phase.name: (phase.seconds or 0) * (factor if phase.name == "load" else 1) for phase in row.phases}
+    return replace(row, phases=a_row(phases=times).phases)
+
+
+def test_more_runs_find_a_smaller_slowdown_in_noisy_times() -> None:
+    rows = nights(4, 240, noise=0.2, slow_from=180)
+    assert gate(rows[-3 * 60 :]).slower == ()
+    assert [slower.phase for slower in gate(rows, Rules(against=180, newest=60)).slower] == ["load"]
+    assert gate(nights(4, 240, noise=0.2), Rules(against=180, newest=60)).slower == ()
 
 
 def test_a_phase_may_get_as_much_slower_as_is_allowed() -> None:
@@ -291,9 +325,11 @@ def stored(reports: Path) -> Callable[..., None]:
 def test_the_command_ends_with_the_judgement(chaos: Callable[..., Ended], stored: Callable[..., None]) -> None:
     stored(steady(40))
     ended = chaos("gate", "--against", "last:30")
-    assert (ended.code, ended.out) == (
-        0, "pass: nothing got worse in 27 phases of 3 cells: the newest 10 runs against up to 30 before them\n",
+    smallest, judgement = ended.out.splitlines()
+    assert (ended.code, judgement) == (
+        0, "pass: nothing got worse in 27 phases of 3 cells: the newest 10 runs against up to 30 before them",
     )  # fmt: skip
+    assert smallest.startswith("the smallest slowdown that could have been found, in all of the newest 10 runs: ")
     stored([failed(a_row(40))])
     ended = chaos("gate", "kill-rank", "--json")
     answer = json.loads(ended.out)
