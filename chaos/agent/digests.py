@@ -18,6 +18,9 @@ from typing import Any
 from chaos.agent.digest import tensor_digest
 from chaos.agent.record import Record
 
+EXACT = "exact"
+"""The sample of an integer: it counts something, and no noise changes it."""
+
 MOST_VALUES = 16
 """Values of one parameter in a sample."""
 
@@ -41,12 +44,18 @@ class Sampler:
         self._places: dict[tuple[str, int, int], list[int]] = {}
 
     def samples(self, parameters: Iterable[tuple[str, Any]]) -> dict[str, str]:
-        """Return a sample of each NumPy array, and of each plain number, by its name. Anything else has none."""
+        """Return a sample of each NumPy array, and of each plain number, by its name. Anything else has none.
+
+        A single integer has the sample EXACT.
+        """
         named = list(parameters)
         values = max(1, min(MOST_VALUES, MOST_VALUES_OF_A_STEP // max(1, len(named))))
         taken = {}
         for name, value in named:
-            if isinstance(value, (int, float)):
+            if isinstance(value, int) or _is_integer(value):
+                taken[name] = EXACT
+                continue
+            if isinstance(value, float):
                 taken[name] = f"1 {abs(value):.9g} {value:.9g} {value:.9g}"
                 continue
             try:
@@ -71,6 +80,11 @@ class Sampler:
         if key not in self._places:
             self._places[key] = places(self._seed, name, count, values)
         return self._places[key]
+
+
+def _is_integer(value: Any) -> bool:
+    """Return whether this is an array of one integer, or of one truth value."""
+    return getattr(value, "size", None) == 1 and getattr(getattr(value, "dtype", None), "kind", "") in ("i", "u", "b")
 
 
 def places(seed: int, name: str, count: int, values: int) -> list[int]:

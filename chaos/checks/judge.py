@@ -8,6 +8,7 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 
 from chaos.base.plain_files import Share, TooMuch, read_plain, reading_at_most
+from chaos.checks.loss.blind_limits import limits_left_out
 from chaos.checks.mechanism.protected import protection_left_out
 from chaos.checks.recovery.left_out import phases_left_out
 from chaos.checks.recovery.measured import Recovery
@@ -169,6 +170,7 @@ def _unjudged(plan: Plan, history: History, artifacts: Artifacts) -> list[NotChe
         ("recovery", lambda: phases_left_out(plan, history, artifacts)),
         ("recovery", lambda: pace_left_out(plan, history, artifacts)),
         ("mechanism", lambda: protection_left_out(plan, history)),
+        ("loss", lambda: limits_left_out(plan, history, artifacts)),
     )
     left: list[NotChecked] = []
     for name, look in asked:

@@ -70,16 +70,20 @@ def not_checked(plan: Plan) -> list[NotChecked]:
 
 def _within_tolerance(plan: Plan) -> Iterator[NotChecked]:
     """Yield what a tolerance leaves open: a drift that the limits allow, and values that no sample holds."""
-    what = "weights and optimizer state bit for bit against the fault-free run"
+    what = "weights and optimizer state against the fault-free run"
     reason = "expect.loss has a tolerance: a parameter that differs is compared by its norm, its mean and some values"
-    yield NotChecked("loss", what, reason)
+    yield NotChecked("loss", "weights and optimizer state bit for bit against the fault-free run", reason)
     if plan.equivalence.loss_tolerance >= 1:
         reason = "expect.loss.tolerance is as large as the losses themselves"
         yield NotChecked("loss", "single losses against the fault-free run, but that they are finite", reason)
+        if not plan.equivalence.state_tolerances:
+            reason = "expect.loss.tolerance, which serves for them, is as large as the values themselves"
+            yield NotChecked("loss", f"{what}, but that they are finite", reason)
     for limit in plan.equivalence.state_tolerances:
         for part, most in (("norm and mean", limit.norm), ("values", limit.sample)):
-            if most is None:
+            if most is None or most >= 1:
                 reason = "expect.loss.state has no limit: between fault-free runs they differ as much"
+                reason = reason if most is None else f"the limit {most:g} is as large as the values themselves"
                 yield NotChecked("loss", f"{part} of {limit.pattern} against the fault-free run", reason)
     if plan.equivalence.mean_tolerance is not None and plan.equivalence.comparable is not None:
         reason = plan.equivalence.comparable.why

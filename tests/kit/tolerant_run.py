@@ -8,7 +8,19 @@ import numpy as np
 
 from chaos.agent.digests import Sampler
 from chaos.plan.parts.equivalence import StateTolerance
-from tests.kit.good_run import GROUPS, SAVED, GoodRun, Record, State, digests_of, good_run, loss_after, state_after
+from tests.kit.good_run import (
+    GROUPS,
+    MONO,
+    SAVED,
+    GoodRun,
+    Record,
+    State,
+    digests_of,
+    good_run,
+    loss_after,
+    state_after,
+)
+from tests.kit.repaired_run import STRUCK, uce_run
 
 NOISE = 1e-3
 """The relative size of the noise."""
@@ -42,6 +54,25 @@ def tolerant_run(change: Change = lambda rank, step, state: None) -> GoodRun:
                 _with_noise(event, number, change)
     for rank, saved in run.saved.items():
         saved.state = noisy_state(rank, SAVED, 0)
+    return run
+
+
+def tolerant_repair(restored: Change = lambda rank, step, state: None) -> GoodRun:
+    """A run with noise that repairs an error online; ``restored`` alters the states after the repair."""
+    run = uce_run()
+    run.replan(loss_tolerance=0.01, state_tolerances=(StateTolerance("*", 0.3, 0.3),), false_alarm=0.01)
+    assert run.baseline is not None
+    for number, files in enumerate((run.files, run.baseline)):
+        for event in (entry for records in files.values() for entry in records):
+            if event["event"] not in ("initial", "digest"):
+                continue
+            repaired = event["event"] == "initial" and event["mono"] > MONO + 10_000_000_000
+            step = event.get("step", STRUCK - 1 if repaired else 0)
+            state = noisy_state(event["rank"], step, number)
+            if repaired:
+                restored(event["rank"], step, state)
+            event["parameters"] = digests_of(state)
+            event["samples"] = Sampler(1).samples(state.items())
     return run
 
 

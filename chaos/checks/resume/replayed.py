@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 
 from chaos.evidence.baseline import Baseline, at_baseline, differing, origin
 from chaos.evidence.checkpoints.parameters import is_replicated
@@ -28,8 +29,9 @@ def judge_states(
 ) -> None:
     """Judge the state of every rank before its first step after each span.
 
-    It is compared with the fault-free run's state; where the plan wants no baseline, with the record of the rank or of
-    a replica. ``parts`` holds each rank's events from one beginning of training up to the next.
+    It is compared with the fault-free run's state; where the plan wants no baseline, or has a tolerance, with the
+    record of the rank or of a replica. ``parts`` holds each rank's events from one beginning of training up to the
+    next.
     """
     if baseline.is_requested and baseline.objection is not None:
         reason, where = baseline.objection
@@ -57,20 +59,23 @@ def _judge_state(
     ours = initial.data.get("parameters")
     good = plan.equivalence.comparable is None or window.step <= plan.equivalence.comparable.until
     by_baseline = baseline.is_requested and good and window.recovery is not None and window.recovery.as_fault_free
-    sources = (
-        _of_baseline(baseline, rank, window.step) if by_baseline else _of_group(plan, history, window, rank, initial)
-    )
+    of_baseline = _of_baseline(baseline, rank, window.step) if by_baseline else iter(())
+    if by_baseline and plan.equivalence.exact:
+        sources = of_baseline
+    else:  # the record of the same run has no noise
+        sources = chain(_of_group(plan, history, window, rank, initial), of_baseline)
     source = next((found for found in sources if found[0]), None)
     if not isinstance(ours, dict) or not ours or source is None:
         observation = f"nothing to compare the state of rank {rank} after recovery {window.number} with"
         collector.unknown(RESTORED, observation, initial.source, data=about(rank))
         return 0
     theirs, where, event = source
-    if not by_baseline:
+    of_this_run = where == event.source
+    if of_this_run:
         ours = {name: digest for name, digest in ours.items() if is_replicated(name)}
     names = differing(ours, theirs)
     agreed = Agreement("fail")
-    if by_baseline and not plan.equivalence.exact:
+    if not (of_this_run or plan.equivalence.exact):
         agreed = agreement(plan, names, initial, event)
     if not names or agreed.verdict == "pass":
         return 1

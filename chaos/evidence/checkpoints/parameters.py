@@ -30,6 +30,8 @@ _COUNTER = re.compile(
     r"^(?:.*\.)?(?:global_step|learning_rate|momentum|beta[12](?:_power)?|beta_?\d|eps|weight_decay|loss_scale|scale_sense"
     r"|current_iterator_step|last_overflow_iterator_step|decay_steps?)$"
 )
+_STEP_COUNTERS = frozenset({"global_step", "state_step", "step_t", "step", "num_batches_tracked"})
+"""MindSpore's optimizers have the first three, PyTorch has the others; PyTorch's ``step`` is a float."""
 _STATISTIC = re.compile(r"(?:^|\.)(?:moving_mean|moving_variance|running_mean|running_var)$")
 
 
@@ -58,8 +60,8 @@ def slot_prefix(name: str) -> str:
 
 
 def is_step_counter(name: str) -> bool:
-    """Return whether it is the optimizer's number of updates."""
-    return name.rpartition(".")[2] == "global_step"
+    """Return whether it is a number of updates: of the optimizer, or of running statistics."""
+    return name.rpartition(".")[2] in _STEP_COUNTERS
 
 
 def is_accumulated(name: str) -> bool:

@@ -15,7 +15,7 @@ from fnmatch import fnmatchcase
 from chaos.evidence.checkpoints.parameters import is_step_counter
 from chaos.evidence.facts import text_list
 from chaos.evidence.finding import Verdict
-from chaos.evidence.tolerances.samples import difference, read_sample, samples_of
+from chaos.evidence.tolerances.samples import EXACT, Sample, difference, read_sample, samples_of
 from chaos.history.event import Event
 from chaos.plan.model import Plan
 from chaos.plan.parts.equivalence import StateTolerance
@@ -90,7 +90,11 @@ def _has(event: Event, name: str) -> bool:
 
 
 def _sort(found: _Sorted, name: str, limit: StateTolerance, ours: Event, theirs: Event) -> None:
-    our_sample, their_sample = (read_sample(samples_of(event).get(name)) for event in (ours, theirs))
+    texts = [samples_of(event).get(name) for event in (ours, theirs)]
+    our_sample, their_sample = map(read_sample, texts)
+    if EXACT in texts or (our_sample is not None and their_sample is not None and _reshaped(our_sample, their_sample)):
+        found.exact.append(name)
+        return
     apart = None if our_sample is None or their_sample is None else difference(our_sample, their_sample)
     if our_sample is None or their_sample is None or apart is None:
         found.lacking.append(name)
@@ -106,6 +110,11 @@ def _sort(found: _Sorted, name: str, limit: StateTolerance, ours: Event, theirs:
             found.within.append((part, name))
         else:
             found.beyond.append((part, name, f"the {what} of {name} is off by {value:.3g}, the limit is {most:.3g}"))
+
+
+def _reshaped(ours: Sample, theirs: Sample) -> bool:
+    """Return whether a parameter has another number of values: no noise does that."""
+    return ours.count != theirs.count
 
 
 def _beyond(verdict: Verdict, found: _Sorted, advice: str = "") -> Agreement:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from chaos.history.event import Event
 
-_HEAD = 3
-"""Numbers before the sampled values: count, norm, mean."""
+EXACT = "exact"
+"""In place of a sample: the parameter is one integer, and must be equal bit for bit (:mod:`chaos.agent.digests`)."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ def read_sample(text: object) -> Sample | None:
         norm, mean, *values = map(float, words[1:])
     except (IndexError, ValueError):
         return None
-    return Sample(count, norm, mean, tuple(values)) if count > 0 and len(words) > _HEAD else None
+    return Sample(count, norm, mean, tuple(values)) if 0 < len(values) <= count else None
 
 
 def difference(ours: Sample, theirs: Sample) -> Difference | None:

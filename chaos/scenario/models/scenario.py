@@ -72,10 +72,13 @@ class ExpectResume(Model):
 
 
 class StateLimits(Model):
-    """Largest differences of a parameter, relative to its norm in the fault-free run. Without one it is not checked."""
+    """Largest differences of a parameter, relative to its norm in the fault-free run. Without one it is not checked.
 
-    norm: float | None = Field(None, ge=0, allow_inf_nan=False, description="Of its norm and of its mean.")
-    sample: float | None = Field(None, ge=0, allow_inf_nan=False, description="Of its values that a seed has chosen.")
+    A limit is less than 1: a parameter that is zero throughout is off by 1.
+    """
+
+    norm: float | None = Field(None, ge=0, lt=1, description="Of its norm and of its mean.")
+    sample: float | None = Field(None, ge=0, lt=1, description="Of its values that a seed has chosen.")
 
 
 class ExpectLoss(Model):
@@ -85,7 +88,7 @@ class ExpectLoss(Model):
         0.0, ge=0, allow_inf_nan=False, description="Largest relative difference; 0 means bit for bit."
     )
     mean: float | None = Field(
-        None, ge=0, allow_inf_nan=False, description="Largest relative difference of the mean loss after the recovery."
+        None, ge=0, lt=1, description="Largest relative difference of the mean loss after the recovery."
     )
     state: dict[str, StateLimits] = Field(
         {},

@@ -48,7 +48,7 @@ def test_another_digest_without_samples_is_unknown(loss_judged: Judge) -> None:
     assert not said(judgement, "loss", "fail", "")
 
 
-@pytest.mark.parametrize("text", ["", "3", "3 1.0 x 1", "-3 1 1 1", "4 1 1 1 1 1 1", 7, None, "3 1 1 1"])
+@pytest.mark.parametrize("text", ["", "3", "3 1.0 x 1", "-3 1 1 1", "2 1 1 1 1 1", 7, None, "3 1 1 1"])
 def test_a_damaged_sample_is_no_sample(loss_judged: Judge, text: object) -> None:
     run = tolerant_run()
     run.only("digest", attempt="resume", rank=1, step=LAST)["samples"]["layer1.bias"] = text
