@@ -6,9 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from chaos.base.plain_files import read_plain
 from chaos.base.refusal import Refused
 from chaos.calibration.noise import Recorded, recorded
 from chaos.history.reader import read_history
+from chaos.plan import io
+from chaos.plan.model import Plan
 from chaos.run.baseline import without_faults
 from chaos.run.options import RunOptions, RunOutcome
 from chaos.run.prepare.prepared import Prepared
@@ -33,7 +36,7 @@ class Interrupted(Exception):
 def fault_free(prepared: Prepared) -> Prepared:
     """Return the cell without its faults, with samples. Its name says what the runs are for."""
     scenario = prepared.scenario.model_copy(
-        update={"name": f"{prepared.scenario.name[:_LONGEST]}-noise", "expect": Expect(loss=_ANY)}
+        update={"name": _name_of(prepared.scenario.name), "expect": Expect(loss=_ANY)}
     )
     scenario, plan = without_faults(prepared, scenario)
     return replace(prepared, cell=replace(prepared.cell, scenario=scenario), plan=plan)
@@ -60,3 +63,28 @@ def read_run(run_dir: Path) -> Recorded:
     if why is not None:
         raise Refused(f"{run_dir} cannot be measured: {why}")
     return recorded(run_dir.name, read_history(run_dir / "history"))
+
+
+def read_given(run_dir: Path, plan: Plan) -> Recorded:
+    """Return the record of a run that the user names. Raises Refused where it is a run of another job than the plan's.
+
+    The noise of another job would be stated as the noise of this one.
+    """
+    record = read_run(run_dir)
+    made = io.loads(read_plain(run_dir / "plan.json"))
+    wanted, given = plan.identity.scenario, made.identity.scenario
+    if given not in (wanted, _name_of(wanted)):
+        raise Refused(f"{run_dir} is a run of {given}, not of {wanted}")
+    for what, ours, theirs in (
+        ("ranks", plan.layout.ranks, made.layout.ranks),
+        ("steps", plan.training.last_step, made.training.last_step),
+        ("replica groups", plan.layout.replica_groups, made.layout.replica_groups),
+    ):
+        if ours != theirs:
+            raise Refused(f"{run_dir} has other {what} than {wanted}: {theirs}, not {ours}")
+    return record
+
+
+def _name_of(scenario: str) -> str:
+    """Return the name of the fault-free runs of a scenario."""
+    return f"{scenario[:_LONGEST]}-noise"

@@ -1,12 +1,13 @@
 """What the limits of a job see: defects of known size, taken from the fault-free runs themselves.
 
-A state that is a step off stands for a skipped or repeated step, moments of zero for moments that were not restored.
+A state that is a step off stands for a skipped or repeated step. Moments that were not restored lack, one step later,
+what an optimizer keeps of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from itertools import permutations
 
@@ -18,6 +19,9 @@ from chaos.evidence.tolerances.losses import mean_begins, relative_difference
 from chaos.evidence.tolerances.samples import difference, read_sample, samples_of
 from chaos.history.event import Event
 from chaos.plan.model import Plan
+
+_DECAY = 0.9
+"""The least share of its moments that an optimizer keeps in a step, as usual: momentum, and ``beta1`` of Adam."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,10 @@ class Sight:
         """Yield what the limits see, and what they do not."""
         if self.shifted:
             yield f"a state that is one step off exceeds a limit in {self.seen_shifted} of {self.shifted} comparisons"
+        if self.shifted and not self.seen_shifted:
+            yield "so losses and states say nothing about a step too many or too few; only the check resume does"
         if self.moments:
-            yield f"moments that begin at zero exceed a limit of the norm: {', '.join(self.moments)}"
+            yield f"moments that begin at zero exceed a limit of the samples: {', '.join(self.moments)}"
         elif self.has_moments:
             yield "moments that begin at zero exceed no limit; only the check resume sees them"
         yield "another batch is seen at any noise: batches, and what is compared within one run, stay exact"
@@ -60,14 +66,37 @@ def sight_of(plan: Plan, runs: Sequence[Recorded], tolerance: Tolerance) -> Sigh
                 shifted += 1
                 seen += _exceeds(ours, before, tolerance)
     slots = sorted(name for name in names if is_slot(name))
-    moments = {pattern for name in slots if (pattern := _judged_norm(name, tolerance)) is not None}
-    return Sight(shifted, seen, tuple(sorted(moments)), bool(slots), tolerance.loss)
+    moments = {pattern for name in slots if (pattern := _pattern(name, tolerance)) is not None}
+    seen_moments = [pattern for pattern in sorted(moments) if _lost(plan, runs, slots, pattern, tolerance)]
+    return Sight(shifted, seen, tuple(seen_moments), bool(slots), tolerance.loss)
 
 
-def _judged_norm(name: str, tolerance: Tolerance) -> str | None:
-    """Return the pattern by which the norm of a parameter is judged; None where it is not."""
-    pattern = _pattern(name, tolerance)
-    return pattern if pattern and tolerance.limits.get(Quantity("norm", pattern)) is not None else None
+def _lost(plan: Plan, runs: Sequence[Recorded], slots: Sequence[str], pattern: str, tolerance: Tolerance) -> bool:
+    """Return whether lost moments of the pattern exceed the limit of the samples in each comparison."""
+    names = [name for name in slots if _pattern(name, tolerance) == pattern]
+    limit = tolerance.limits.get(Quantity("sample", pattern))
+    before = mean_begins(plan) - 1
+    if limit is None or not before:
+        return False
+    compared = [
+        any(_apart_when_lost(name, lost, ours, theirs) > limit for name in names)
+        for one, other in permutations(runs, 2)
+        for rank, events in one.digests.items()
+        if (lost := events.get(before)) is not None
+        and (ours := events.get(before + 1)) is not None
+        and (theirs := other.digests.get(rank, {}).get(before + 1)) is not None
+    ]
+    return bool(compared) and all(compared)
+
+
+def _apart_when_lost(name: str, lost: Event, ours: Event, theirs: Event) -> float:
+    """Return how far the samples are apart after a step without the moments ``lost`` before it; 0 if nothing tells."""
+    before, after, other = (read_sample(samples_of(event).get(name)) for event in (lost, ours, theirs))
+    if before is None or after is None or other is None or len(before.values) != len(after.values):
+        return 0.0
+    left = (value - _DECAY * gone for value, gone in zip(after.values, before.values, strict=True))
+    apart = difference(replace(after, values=tuple(left)), other)
+    return 0.0 if apart is None else apart.sample
 
 
 def _pattern(name: str, tolerance: Tolerance) -> str | None:

@@ -89,7 +89,7 @@ def _limit_of_mean(noise: Noise, tail: float) -> float | None:
         least = min(map(abs, means))
         spread = math.sqrt(math.fsum((mean - math.fsum(means) / len(means)) ** 2 for mean in means) / (len(means) - 1))
         largest = max(largest, quantile * spread * math.sqrt(2) / least if least else math.inf)
-    return None if not largest < USELESS else _rounded_up(largest)
+    return _useful(largest)
 
 
 def _limit(quantity: Quantity, values: Sequence[float], runs: int, tail: float, common: float) -> float | None:
@@ -100,7 +100,12 @@ def _limit(quantity: Quantity, values: Sequence[float], runs: int, tail: float, 
     spread = max(_spread(logs, runs), common)
     bound = mean + upper_quantile(tail, runs - 1) * spread * math.sqrt(1 + 2 / runs)
     limit = max(math.exp(min(bound, 700.0)), max(values))
-    return None if limit >= USELESS and quantity != LOSS else _rounded_up(limit)
+    return _rounded_up(limit) if quantity == LOSS else _useful(limit)
+
+
+def _useful(limit: float) -> float | None:
+    """Return the limit as it is written; None where that is too large to tell anything."""
+    return None if not limit < USELESS or (rounded := _rounded_up(limit)) >= USELESS else rounded
 
 
 def _spread(logs: Sequence[float], runs: int) -> float:

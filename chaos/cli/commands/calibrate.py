@@ -127,16 +127,17 @@ def _runs(
     as_json: bool,
 ) -> list[Recorded] | None:
     """Make the runs, or read those that are given. None where Ctrl-C ended them."""
-    from chaos.calibration.runs import Interrupted, make_runs, read_run
+    from chaos.calibration.runs import Interrupted, make_runs, read_given
     from chaos.calibration.tolerance import LEAST_RUNS
     from chaos.cli.progress import open_progress
     from chaos.run.driver import run_cell
     from chaos.run.options import RunOptions
 
     if given:
-        if len(set(given)) < LEAST_RUNS:
-            raise click.UsageError(f"--from: {len(set(given))} runs, {LEAST_RUNS} are needed")
-        return [read_run(find_run(name, reports)) for name in dict.fromkeys(given)]
+        paths = list(dict.fromkeys(find_run(name, reports).resolve() for name in given))
+        if len(paths) < LEAST_RUNS:
+            raise click.UsageError(f"--from: {len(paths)} runs, {LEAST_RUNS} are needed")
+        return [read_given(path, prepared.plan) for path in paths]
 
     def run(job: Prepared, options: RunOptions) -> RunOutcome:
         with open_progress(to_errors=as_json) as progress:

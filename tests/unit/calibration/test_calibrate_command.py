@@ -32,14 +32,22 @@ expect:
 Spoil = Callable[[int, Record], None]
 
 
-def runs(reports: Path, spoil: Spoil = lambda number, event: None, *, noise: bool = True) -> list[str]:
+def runs(
+    reports: Path,
+    spoil: Spoil = lambda number, event: None,
+    *,
+    noise: bool = True,
+    changes: Record | None = None,
+) -> list[str]:
     """Write three fault-free runs; return the options that name them."""
     options = []
     for number in range(3):
         files = good_run().baseline
         assert files is not None
         run = GoodRun(files=files)
+        run.replan(scenario="noisy-noise", replica_groups=((0, 1, 2, 3),))
         run.replan(faults=(), resumes=False, resume_step=None, recoveries=(), checkpoint=None, mechanism=None)
+        run.replan(**(changes or {}))
         for event in (each for records in files.values() for each in records):
             if event["event"] in ("initial", "digest"):
                 state = noisy_state(event["rank"], event.get("step", 0), number if noise else 0)
@@ -123,3 +131,28 @@ def test_a_run_with_a_fault_and_too_few_runs_are_refused(place: Path, capfd: pyt
     good_run().write(place / "reports" / "kill-rank-1")
     assert entry(["calibrate", "noisy.yaml", *options, "--from", "kill-rank-1"]) == codes.USAGE
     assert "cannot be measured: it had faults" in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"scenario": "another-noise"}, "is a run of another-noise, not of noisy"),
+        ({"last_step": 11}, "has other steps than noisy: 11, not 12"),
+        ({"replica_groups": ((0, 1), (2, 3))}, "has other replica groups than noisy"),
+    ],
+)
+def test_a_run_of_another_job_is_refused(
+    place: Path, capfd: pytest.CaptureFixture[str], changes: Record, why: str
+) -> None:
+    options = runs(place / "reports", changes=changes)
+    assert entry(["calibrate", "noisy.yaml", *options]) == codes.USAGE
+    assert why in capfd.readouterr().err
+    assert (place / "noisy.yaml").read_text() == _SCENARIO
+
+
+def test_a_run_that_is_named_in_several_ways_is_one_run(place: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    runs(place / "reports")
+    (place / "reports" / "again").symlink_to("noisy-noise-0")
+    names = ["noisy-noise-0", str(place / "reports" / "noisy-noise-0"), "again"]
+    assert entry(["calibrate", "noisy.yaml", *(word for name in names for word in ("--from", name))]) == codes.USAGE
+    assert "--from: 1 runs, 3 are needed" in capfd.readouterr().err

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from chaos.calibration.calibration import Calibration, calibrate, sentences
 from chaos.calibration.noise import LOSS, MEAN, Quantity, Recorded
+from chaos.calibration.sight import sight_of
 from chaos.checks.loss.check import check
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.finding import Verdict, worst
@@ -79,9 +81,18 @@ def test_large_noise_passes_and_what_it_hides_is_said(large: Calibration, tmp_pa
     said = "\n".join(sentences(large))
     assert "would make it so: random layers draw other numbers" in said
     assert "sample of moments.*bias: not judged" in said
-    assert "exceed no limit; only the check resume sees them" in said
+    assert "exceed no limit; only the check resume sees them" in said and large.sight.moments == ()
     assert "below that a drift passes" in said
     assert "sample" not in large.limits()["state"]["moments.*bias"]
+
+
+def test_moments_that_begin_at_zero_are_seen_only_where_they_exceed_a_limit_after_a_step(small: Calibration) -> None:
+    """A limit just below 1 sees moments of zero, and not those of a step later."""
+    runs = [trained(run, kernels=KERNELS) for run in range(3)]
+    assert small.tolerance is not None
+    wide = replace(small.tolerance, limits=dict.fromkeys(small.tolerance.limits, 0.99))
+    assert sight_of(the_plan(), runs, wide).moments == ()
+    assert sight_of(the_plan(), runs, small.tolerance).moments == ("moments.*bias", "moments.*weight")
 
 
 def test_the_mean_has_a_tighter_limit_than_single_losses(large: Calibration) -> None:

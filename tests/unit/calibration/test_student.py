@@ -8,7 +8,7 @@ from itertools import combinations
 
 import pytest
 
-from chaos.calibration.noise import LOSS, Noise
+from chaos.calibration.noise import LOSS, Noise, Quantity
 from chaos.calibration.student import upper_quantile
 from chaos.calibration.tolerance import tolerance_of
 
@@ -45,3 +45,12 @@ def test_a_new_pair_exceeds_a_limit_no_more_often_than_stated(runs: int, of_runs
         assert limit is not None
         beyond += pairs[runs, runs + 1] > limit
     assert beyond / trials <= 0.1
+
+
+@pytest.mark.parametrize("largest", [0.996, 1.2])
+def test_no_limit_is_one_or_more_as_it_is_written(largest: float) -> None:
+    sample = Quantity("sample", "*bias")
+    assert tolerance_of(Noise(3, {sample: [largest] * 3}), 0.01).limits[sample] is None
+    # The bound is above 0.9, and two digits of it are 1.
+    rounded = tolerance_of(Noise(3, {sample: [0.801] * 3}), 0.2).limits[sample]
+    assert rounded is None or rounded < 1
