@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from chaos.checks.loss import by_log
+from chaos.checks.resume.apart import judge_apart
 from chaos.checks.resume.batches import judge_batches
 from chaos.checks.resume.replay import judge_replay
 from chaos.checks.resume.restored import judge_loads
@@ -51,6 +52,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     _judge_present(plan, history, collector)
     saved = resumed_from(plan, history, artifacts)
     if saved is None:
+        judge_apart(plan, history, artifacts, collector)
         observation, where = why_unknown(plan, history, artifacts)
         collector.unknown("the step to resume from is known", observation, *where)
         collector.close()
