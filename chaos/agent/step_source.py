@@ -33,7 +33,9 @@ class StepSource:
 
     @contextmanager
     def model_train(self) -> Iterator[None]:
-        """Wrap a call of ``Model.train``, whose callback counts the steps."""
+        """Wrap a call of ``Model.train``, whose callback counts the steps: also those of a loop before it."""
+        if self._training.steps_begun and not self._models:
+            self.unclear("the script trains in a loop of its own, and by Model.train")
         self._models += 1
         self._in_model += 1
         try:

@@ -6,8 +6,9 @@ Without a chaos test each function here returns at once, and this file needs onl
 
     chaos_steps.state_is(network, optimizer)     # once, before the first step
     for step in range(done + 1, steps + 1):      # counted from 1 over the whole job, also when it is started again
-        chaos_steps.step_begins(step)
-        loss = train_step(next(batches))
+        batch = next(batches)
+        chaos_steps.step_begins(step, batch)
+        loss = train_step(batch)
         chaos_steps.step_ends(loss)
 
 In a chaos test the agent of chaos sees that this file is imported, and takes the calls.
@@ -37,7 +38,10 @@ def state_is(*parts: Any) -> None:
 
 
 def step_begins(step: int, batch: Any = None) -> None:
-    """Begin a step; ``batch`` is an array, or several, and is compared with the batch of the fault-free run."""
+    """Begin a step; ``batch`` is an array, or several, and is compared with the batch of the fault-free run.
+
+    Without a batch nothing shows that none was skipped, and the run is *unknown*.
+    """
     if _agent is not None:
         _agent("step_begins", step=step, batch=batch)
 

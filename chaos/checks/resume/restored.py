@@ -9,7 +9,7 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.at_resume import state_at_resume, step_at_resume
 from chaos.evidence.checkpoints.damage import as_saved, is_damaged, loads_made
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint
-from chaos.evidence.checkpoints.parameters import is_appended, is_flag, is_replicated
+from chaos.evidence.checkpoints.parameters import is_appended, is_flag, is_replicated, is_slot
 from chaos.evidence.checkpoints.periodic import by_path, counted, periodic
 from chaos.evidence.checkpoints.saved import end_of_life, unowned
 from chaos.evidence.checkpoints.whole import lacking
@@ -187,6 +187,10 @@ def _judge_initial(
     if parameters and unrecorded:
         observation = f"rank {rank} has recorded no digests of {text_list(unrecorded)} before its first step"
         collector.unknown(RESTORED, observation, initial.source, data=about(rank, parameters=unrecorded))
+    unnamed = sorted(name for name in set(stored) - set(parameters) - set(unrecorded) if is_slot(name))
+    if parameters and unnamed:
+        observation = f"rank {rank} records no such optimizer state as its file holds: {text_list(unnamed)}"
+        collector.unknown(RESTORED, observation, initial.source, where, data=about(rank, parameters=unnamed))
     if not shared:
         collector.unknown(RESTORED, f"no parameter of rank {rank} can be compared", initial.source, data=about(rank))
     missing = [name for name in lacking(file, state, parameters) if same_rank or is_replicated(name)]

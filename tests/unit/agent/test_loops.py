@@ -282,6 +282,12 @@ def after_model_train(own: Job) -> None:
     own.step(own.optimizer())
 
 
+def before_model_train(own: Job) -> None:
+    own.step(own.optimizer())
+    with own.source.model_train():
+        pass
+
+
 def a_gradient_that_failed(own: Job) -> None:
     optimizer = own.optimizer()
     with pytest.raises(ZeroDivisionError):
@@ -303,6 +309,7 @@ def a_gradient_that_failed(own: Job) -> None:
         (compiled_with_several_updates, "one call of a compiled function has made 2 updates"),
         (compiled_out_of_sight, "one call of a compiled function has made 1 updates"),
         (after_model_train, "the script trains by Model.train, and in a loop of its own"),
+        (before_model_train, "the script trains in a loop of its own, and by Model.train"),
         (a_gradient_that_failed, "a second gradient was computed in step 1"),
     ],
 )
