@@ -10,6 +10,7 @@ from chaos.attach.outcome import Hit
 from chaos.base.clock import Clock
 from chaos.faults.behaviours import StillShown
 from chaos.faults.kind import FaultMissed, Victim
+from chaos.machine.linux.process import has_ended
 from chaos.machine.running.adopted import AdoptedJob
 from chaos.run.inject.fault_record import FaultRecord
 
@@ -58,7 +59,7 @@ class Holding:
         state = self.adopted_job.state(hit.process.identity)
         if self._stops:
             return None if state == "stopped" else f"{'continued' if state == 'alive' else 'ended'} by another process"
-        if state in ("gone", "zombie") and not self.kind.outlives_ranks:
+        if has_ended(state) and not self.kind.outlives_ranks:
             return "the rank has ended"
         try:
             shown = self.kind.still(self.adopted_job, victim)

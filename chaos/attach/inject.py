@@ -27,6 +27,7 @@ from chaos.heal.undo import CannotUndo, UndoContext, Undone
 from chaos.heal.undo_of_families import attached_form
 from chaos.history.ledger import UndoStep
 from chaos.history.writer import HistoryWriter
+from chaos.machine.linux.process import has_ended
 from chaos.machine.running.adopted import AdoptedJob
 from chaos.machine.running.running import JobProcess, RunningJob
 from chaos.run.inject.fault_record import FaultRecord, evidence_of
@@ -151,7 +152,7 @@ class _Injection:
     def _unfit(self, process: JobProcess) -> str | None:
         """Return why the fault cannot be made in this process now, or could not be distinguished; None where it can."""
         state = self._held.state(process.identity)
-        if state in ("gone", "zombie"):
+        if has_ended(state):
             return f"{process.identity} has ended before"
         if state == "stopped" and self._kind.signal == signal.SIGSTOP:
             return f"{process.identity} was already stopped by another process, and stays stopped"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from chaos.faults.action import CannotUndo, UndoContext
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.processes import running_claim
-from chaos.machine.linux.process import ProcessIdentity, state
+from chaos.machine.linux.process import ProcessIdentity, has_ended, state
 from chaos.machine.linux.procfs import environment
 
 
@@ -26,11 +26,11 @@ def process_of(step: UndoStep, context: UndoContext) -> ProcessIdentity:
 
 def lives_as_rank(step: UndoStep, identity: ProcessIdentity, otherwise: str) -> bool:
     """Return whether the rank lives. Raises CannotUndo where its environment does not show the rank of the step."""
-    if state(identity) in ("gone", "zombie"):
+    if has_ended(state(identity)):
         return False
     # A rank whose environment has no number was chosen by its log; PID and start time are the step's anyway.
     if running_claim(environment(identity.pid) or {}) not in (("rank", step.arguments["rank"]), ("rank", None)):
-        if state(identity) in ("gone", "zombie"):  # its environment has gone with the process
+        if has_ended(state(identity)):  # its environment has gone with the process
             return False
         raise CannotUndo(f"{identity} is not seen to be rank {step.arguments['rank']}; {otherwise}")
     return True

@@ -9,6 +9,7 @@ from typing import Any
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.jsonl import decode_shown, read_lines
 from chaos.machine.job.protocol import Job
+from chaos.machine.linux.process import has_ended
 
 
 def own_event(record: Path, event: str, fault: str) -> dict[str, Any] | None:
@@ -34,7 +35,7 @@ def own_proof(
     Raises FaultMissed when the rank has ended without it, FileNotFoundError where the agent has no history.
     """
     # Read first: an event that a rank writes while it ends is not missed between the two.
-    ended = job.state(victim.identity) in ("gone", "zombie")
+    ended = has_ended(job.state(victim.identity))
     record = own_event(victim.record, event, victim.fault)
     if record is not None and accept(record):
         return record

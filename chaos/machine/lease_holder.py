@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.base.plain_files import read_plain
-from chaos.machine.linux.process import ProcessIdentity, identify, state
+from chaos.machine.linux.process import ProcessIdentity, has_ended, identify, state
 from chaos.machine.linux.procfs import command_line
 
 _LONGEST = 1 << 16
@@ -42,7 +42,7 @@ class Holder:
     @property
     def lives(self) -> bool:
         """Whether that very process still runs."""
-        return state(ProcessIdentity(self.pid, self.start_time, self.boot)) not in ("gone", "zombie")
+        return not has_ended(state(ProcessIdentity(self.pid, self.start_time, self.boot)))
 
 
 def this_holder() -> Holder:

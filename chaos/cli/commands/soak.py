@@ -118,7 +118,13 @@ def command(
     refuse_impossible(pairs, sdk)
     times = times or (10 if number is None else 1)
     if kill:
-        return _kill(pairs, reports, times=times, jobs=jobs, settings=settings, sdk=sdk, seed=seed, as_json=as_json)
+        # Only this form needs the module, and it imports much.
+        from chaos.cli.soak.kills import soak_kills
+
+        with ended_like_ctrl_c():
+            return soak_kills(
+                pairs, reports, times=times, jobs=jobs, settings=settings, sdk=sdk, seed=seed, as_json=as_json
+            )
     soak = Soak(pairs, reports, times, jobs, keep == "all", settings, sdk)
     return _run(soak, drawn, drawn_by, times, reports, as_json=as_json)
 
@@ -145,26 +151,6 @@ def _drawn(
     """Return the scenarios that the seed draws, kept in the reports directory."""
     kinds = kinds or (DEFAULT_KIND,)
     return draw_scenarios(number, seed, directory=reports / "random", kinds=kinds, mechanisms=mechanisms, sdk=sdk)
-
-
-def _kill(
-    pairs: list[tuple[LoadedScenario, Cell]],
-    reports: Path,
-    *,
-    times: int,
-    jobs: int,
-    settings: dict[str, str],
-    sdk: str,
-    seed: int | None,
-    as_json: bool,
-) -> int:
-    """Kill the harness of every run instead."""
-    from chaos.cli.soak.kills import soak_kills
-
-    with ended_like_ctrl_c():
-        return soak_kills(
-            pairs, reports, times=times, jobs=jobs, settings=settings, sdk=sdk, seed=seed, as_json=as_json
-        )
 
 
 def _run(soak: Soak, drawn: list[DrawnScenario], seed: int, times: int, reports: Path, *, as_json: bool) -> int:

@@ -12,6 +12,7 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.network.on_network import OnNetwork, missed, node_network, sides
 from chaos.machine.job.protocol import Job, PlatformError
 from chaos.machine.linux.net.echo import Echoes
+from chaos.machine.linux.process import has_ended
 from chaos.platforms.network.impairment import Impairment
 
 
@@ -47,7 +48,7 @@ class Impaired(OnNetwork):
 
         Raises FaultMissed on an end.
         """
-        if job.state(victim.identity) in ("gone", "zombie"):
+        if has_ended(job.state(victim.identity)):
             raise FaultMissed(f"rank {victim.rank} has ended before anything was sent to it")
         node = victim.identity.node
         assert node is not None

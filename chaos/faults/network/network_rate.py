@@ -13,6 +13,7 @@ from chaos.faults.condition import LASTS
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.network.on_network import OnNetwork, missed, node_network
 from chaos.machine.job.protocol import Job, PlatformError
+from chaos.machine.linux.process import has_ended
 from chaos.plan.rules.parameters import Parameter
 
 
@@ -36,7 +37,7 @@ class NetworkRate(OnNetwork):
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the kernel's rate, and the count of bytes that it has sent. Raises FaultMissed on an end."""
-        if job.state(victim.identity) in ("gone", "zombie"):
+        if has_ended(job.state(victim.identity)):
             raise FaultMissed(f"rank {victim.rank} has ended before anything was sent to it")
         return self.still(job, victim)
 

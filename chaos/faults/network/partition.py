@@ -23,6 +23,7 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.network.on_network import OnNetwork, missed, node_network, sides
 from chaos.faults.network.plan_partition import PARTITION, UNNOTICED
 from chaos.machine.job.protocol import Job, PlatformError
+from chaos.machine.linux.process import has_ended
 from chaos.plan.job_effect import SUSPENSION
 from chaos.plan.rules.parameters import Parameter, value_of
 from chaos.platforms.network.links import Direction
@@ -59,7 +60,7 @@ class Partition(OnNetwork):
 
         Raises FaultMissed if nothing goes that way.
         """
-        if job.state(victim.identity) in ("gone", "zombie"):
+        if has_ended(job.state(victim.identity)):
             raise FaultMissed(f"rank {victim.rank} has ended")
         here, there = sides(job, victim)
         directions = list(self._directions(victim, here, there))

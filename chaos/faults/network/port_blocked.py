@@ -18,6 +18,7 @@ from chaos.faults.network.on_network import BRIEFLY, OnNetwork, missed, node_net
 from chaos.faults.network.plan_ports import PORT
 from chaos.machine.job.protocol import Job, PlatformError
 from chaos.machine.linux.net.ports import Ports
+from chaos.machine.linux.process import has_ended
 from chaos.plan.rules.parameters import Parameter, value_of
 from chaos.platforms.network.links import Direction
 
@@ -55,7 +56,7 @@ class PortBlocked(OnNetwork):
 
         Raises FaultMissed if no connection exists.
         """
-        if job.state(victim.identity) in ("gone", "zombie"):
+        if has_ended(job.state(victim.identity)):
             raise FaultMissed(f"rank {victim.rank} has ended")
         (node, there), port = own_and_others(job, victim), port_of(victim)
         meant = list(self._blocked_packets(job, victim))

@@ -14,6 +14,7 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.nodes.on_node import NEEDS_NODES, make_once, node_ended, node_of, restore_steps
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
+from chaos.machine.linux.process import has_ended
 
 SURFACE = "names"
 
@@ -48,7 +49,7 @@ class DnsGone(Condition):
 
         Raises FaultMissed if the rank has ended.
         """
-        if job.state(victim.identity) in ("gone", "zombie"):
+        if has_ended(job.state(victim.identity)):
             raise FaultMissed(f"rank {victim.rank} has ended")
         node = node_of(job, victim)
         shown, names = self.still(job, victim), node.names()

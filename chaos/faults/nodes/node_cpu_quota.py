@@ -10,6 +10,7 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.nodes.on_node import NEEDS_NODES, SURFACE, make_once, node_ended, node_of, restore_steps
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
+from chaos.machine.linux.process import has_ended
 from chaos.plan.rules.parameters import Parameter
 
 
@@ -44,7 +45,7 @@ class NodeCpuQuota(Condition):
 
         Raises FaultMissed if the rank has ended.
         """
-        if job.state(victim.identity) in ("gone", "zombie"):
+        if has_ended(job.state(victim.identity)):
             raise FaultMissed(f"rank {victim.rank} has ended before its node used up its share")
         return self.still(job, victim)
 
@@ -63,7 +64,7 @@ class NodeCpuQuota(Condition):
 
     def ended(self, job: Job, victim: Victim) -> bool:
         """Return whether the platform says that the node has no quota any more."""
-        return job.state(victim.identity) in ("gone", "zombie") or node_of(job, victim).quota() == 0
+        return has_ended(job.state(victim.identity)) or node_of(job, victim).quota() == 0
 
 
 KIND = NodeCpuQuota()

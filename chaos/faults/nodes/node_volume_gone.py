@@ -15,6 +15,7 @@ from chaos.faults.storage.storage import directory_of, name_refused, shown
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.mounts import Mount, mounts_at
+from chaos.machine.linux.process import has_ended
 from chaos.plan.job_effect import VOLUME_GONE
 
 
@@ -56,7 +57,7 @@ class NodeVolumeGone(FaultKind):
 
 def _mount_of_rank(job: Job, victim: Victim, node: ActsOnNode) -> Mount | None:
     """Return the mount that the rank's own process sees there, by the kernel. Raises FaultMissed if it has ended."""
-    if job.state(victim.identity) in ("gone", "zombie"):
+    if has_ended(job.state(victim.identity)):
         raise FaultMissed(f"rank {victim.rank} has ended")
     mounts = mounts_at(directory_of(victim), node.process_here(victim.identity.pid))
     return mounts[-1] if mounts else None

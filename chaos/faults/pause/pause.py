@@ -17,6 +17,7 @@ from chaos.faults.own_record import own_event
 from chaos.faults.pause.paused import paused_at
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
+from chaos.machine.linux.process import has_ended
 from chaos.plan.job_effect import PAUSE
 
 _MARGIN_SECONDS = 60
@@ -48,7 +49,7 @@ class Pause(Lasting):
         step = paused_at(victim.record)
         if step is not None:
             return {"signal": None, "paused": step}
-        if job.state(victim.identity) in ("gone", "zombie"):
+        if has_ended(job.state(victim.identity)):
             raise FaultMissed(f"rank {victim.rank} has ended before it was paused")
         return None
 
@@ -63,7 +64,7 @@ class Pause(Lasting):
 
     def may_end(self, job: Job, victim: Victim) -> bool:
         """Return whether this rank has nothing left to do during the pause."""
-        if not victim.parameters.get("switch") or job.state(victim.identity) in ("gone", "zombie"):
+        if not victim.parameters.get("switch") or has_ended(job.state(victim.identity)):
             return True
         return own_event(victim.record, "network.switched", victim.fault) is not None
 
@@ -73,7 +74,7 @@ class Pause(Lasting):
 
     def ended(self, job: Job, victim: Victim) -> bool:
         """Return whether this rank trains again, or has ended."""
-        return job.state(victim.identity) in ("gone", "zombie") or paused_at(victim.record) is None
+        return has_ended(job.state(victim.identity)) or paused_at(victim.record) is None
 
 
 KIND = Pause()

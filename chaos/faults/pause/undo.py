@@ -8,7 +8,7 @@ from chaos.base.wait import DeadlineExpired, wait_for
 from chaos.faults.action import CannotUndo, UndoContext
 from chaos.faults.pause.paused import paused_at
 from chaos.history.ledger import UndoStep
-from chaos.machine.linux.process import ProcessIdentity, state
+from chaos.machine.linux.process import ProcessIdentity, has_ended, state
 
 _CONTINUE_SECONDS = 10.0
 
@@ -29,7 +29,7 @@ def continue_training(step: UndoStep, context: UndoContext) -> str:
                     identity = ProcessIdentity(pid, start_time, boot)
                 case _:
                     raise CannotUndo(f"step {step.id} does not say which ranks: {step.arguments}")
-            if state(identity) in ("gone", "zombie"):
+            if has_ended(state(identity)):
                 continue
             if (paused := paused_at(Path(record))) is not None:
                 paused_ranks.append(f"{identity} after step {paused}")

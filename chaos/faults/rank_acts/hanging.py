@@ -11,6 +11,7 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.own_record import own_event
 from chaos.faults.rank_acts.plan_hangs import SECONDS
 from chaos.machine.job.protocol import Job
+from chaos.machine.linux.process import has_ended
 from chaos.plan.job_effect import HANG, JobEffect
 from chaos.plan.rules.parameters import Parameter, Parameters
 from chaos.plan.rules.required_place import RequiredPlace
@@ -42,7 +43,7 @@ class Hanging(InRank):
 
         Raises FaultMissed if it does not live.
         """
-        if job.state(victim.identity) in ("gone", "zombie"):
+        if has_ended(job.state(victim.identity)):
             raise FaultMissed(f"rank {victim.rank} has ended, so it does not hang")
         acting = own_event(victim.record, "fault.acting", victim.fault)
         if acting is None or acting.get("act") != self.name:

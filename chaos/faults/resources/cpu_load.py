@@ -16,6 +16,7 @@ from chaos.faults.condition import LASTS, Condition
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
+from chaos.machine.linux.process import has_ended
 from chaos.machine.linux.procfs import cpu_seconds, read_stat
 from chaos.plan.rules.parameters import Parameter, value_of
 
@@ -39,14 +40,14 @@ class CpuLoad(Condition):
 
     def inject(self, job: Job, victim: Victim) -> None:
         """Start the load. A second victim starts no further load."""
-        if job.state(victim.identity) in ("gone", "zombie"):
+        if has_ended(job.state(victim.identity)):
             raise FaultMissed(f"rank {victim.rank} has ended")
         cores = ",".join(map(str, sorted(os.sched_getaffinity(victim.identity.pid))))
         beside.start("burn", victim, cores, str(value_of(victim.parameters, self.parameters, "processes")))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the processor time that each of the load's processes has got, by the kernel, on cores of the rank."""
-        if job.state(victim.identity) in ("gone", "zombie"):
+        if has_ended(job.state(victim.identity)):
             raise FaultMissed(f"rank {victim.rank} has ended")
         return self._burnt(victim, os.sched_getaffinity(victim.identity.pid))
 

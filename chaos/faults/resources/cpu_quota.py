@@ -16,6 +16,7 @@ from chaos.history.ledger import UndoStep
 from chaos.machine.job.processes import RUN_VARIABLE
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.cgroup import cpu_hierarchy, group_of, place_for, throttle, throttled
+from chaos.machine.linux.process import has_ended
 from chaos.machine.linux.procfs import environment
 from chaos.plan.rules.parameters import Parameter
 
@@ -57,7 +58,7 @@ class CpuQuota(Condition):
     def inject(self, job: Job, victim: Victim) -> None:
         """Make the group and move the process into it."""
         hierarchy = cpu_hierarchy()
-        if hierarchy is None or job.state(victim.identity) in ("gone", "zombie"):
+        if hierarchy is None or has_ended(job.state(victim.identity)):
             raise FaultMissed(f"rank {victim.rank} has ended, or nothing controls its processor time")
         try:
             throttle(victim.here, self._group(victim), float(victim.parameters["cores"]), hierarchy)
@@ -69,7 +70,7 @@ class CpuQuota(Condition):
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the kernel's count of the process's waits in its group. Raises FaultMissed if the rank has ended."""
         hierarchy = cpu_hierarchy()
-        if hierarchy is None or job.state(victim.identity) in ("gone", "zombie"):
+        if hierarchy is None or has_ended(job.state(victim.identity)):
             raise FaultMissed(f"rank {victim.rank} has ended before it used up its share")
         group = group_of(victim.identity.pid, hierarchy)
         if group.name != self._group(victim) or not (periods := throttled(group)):
@@ -81,12 +82,12 @@ class CpuQuota(Condition):
 
     def gone(self, job: Job, victim: Victim) -> bool:
         """Return whether the process has ended: it is in no group any more."""
-        return job.state(victim.identity) in ("gone", "zombie")
+        return has_ended(job.state(victim.identity))
 
     def ended(self, job: Job, victim: Victim) -> bool:
         """Return whether the process is in its group no longer."""
         hierarchy = cpu_hierarchy()
-        if hierarchy is None or job.state(victim.identity) in ("gone", "zombie"):
+        if hierarchy is None or has_ended(job.state(victim.identity)):
             return True
         return group_of(victim.identity.pid, hierarchy).name != self._group(victim)
 

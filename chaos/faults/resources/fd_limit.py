@@ -15,6 +15,7 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.limits import highest_descriptor, open_files_limit, set_open_files_limit
+from chaos.machine.linux.process import has_ended
 from chaos.plan.rules.parameters import Parameter, value_of
 
 RESTORE_LIMIT = "restore-limit"
@@ -46,7 +47,7 @@ class FdLimit(Condition):
 
     def inject(self, job: Job, victim: Victim) -> None:
         """Lower the limit of the rank's very process."""
-        if job.state(victim.identity) in ("gone", "zombie"):
+        if has_ended(job.state(victim.identity)):
             raise FaultMissed(f"rank {victim.rank} has ended")
         soft = self._soft(victim)
         limit = highest_descriptor(victim.identity.pid) + 1 + int(value_of(victim.parameters, self.parameters, "spare"))
@@ -59,7 +60,7 @@ class FdLimit(Condition):
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the limit, and the number of descriptors left below it, by the kernel."""
-        if job.state(victim.identity) in ("gone", "zombie"):
+        if has_ended(job.state(victim.identity)):
             raise FaultMissed(f"rank {victim.rank} has ended")
         limit = self._soft(victim)
         left = limit - highest_descriptor(victim.identity.pid) - 1
@@ -71,17 +72,17 @@ class FdLimit(Condition):
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the limit: the number of descriptors left below it is the job's affair by then."""
-        if job.state(victim.identity) in ("gone", "zombie"):
+        if has_ended(job.state(victim.identity)):
             raise FaultMissed(f"rank {victim.rank} has ended")
         return {"limit": self._soft(victim)}
 
     def gone(self, job: Job, victim: Victim) -> bool:
         """Return whether the process has ended: its limit ends with it."""
-        return job.state(victim.identity) in ("gone", "zombie")
+        return has_ended(job.state(victim.identity))
 
     def ended(self, job: Job, victim: Victim) -> bool:
         """Return whether the process may open more again, or has ended."""
-        return job.state(victim.identity) in ("gone", "zombie") or self.evidence(job, victim) is None
+        return has_ended(job.state(victim.identity)) or self.evidence(job, victim) is None
 
     def _soft(self, victim: Victim) -> int:
         try:

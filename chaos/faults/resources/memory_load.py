@@ -16,6 +16,7 @@ from chaos.faults.condition import LASTS, Condition
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
+from chaos.machine.linux.process import has_ended
 from chaos.machine.linux.procfs import resident_bytes
 from chaos.plan.rules.parameters import Parameter
 
@@ -44,7 +45,7 @@ class MemoryLoad(Condition):
 
     def inject(self, job: Job, victim: Victim) -> None:
         """Start the process. A second victim starts no other."""
-        if job.state(victim.identity) in ("gone", "zombie"):
+        if has_ended(job.state(victim.identity)):
             raise FaultMissed(f"rank {victim.rank} has ended")
         megabytes, free = int(victim.parameters["megabytes"]), psutil.virtual_memory().available // _MEBIBYTE
         if not beside.switch_of(victim).exists() and free - megabytes < _LEFT:
@@ -53,7 +54,7 @@ class MemoryLoad(Condition):
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the memory of the process, by the kernel."""
-        if job.state(victim.identity) in ("gone", "zombie"):
+        if has_ended(job.state(victim.identity)):
             raise FaultMissed(f"rank {victim.rank} has ended")
         return self.still(job, victim)
 

@@ -12,7 +12,7 @@ from chaos.history.ledger import UndoStep
 from chaos.machine.job.processes import RUN_VARIABLE
 from chaos.machine.linux.cgroup import cpu_hierarchy, dissolve
 from chaos.machine.linux.limits import open_files_limit, set_open_files_limit
-from chaos.machine.linux.process import ProcessIdentity, state
+from chaos.machine.linux.process import ProcessIdentity, has_ended, state
 from chaos.machine.linux.procfs import all_pids, environment, read_stat
 
 
@@ -23,7 +23,7 @@ def restore_limit(step: UndoStep, context: UndoContext) -> str:
             identity = ProcessIdentity(pid, start_time, boot)
         case _:
             raise CannotUndo(f"step {step.id} does not say which process and limit: {step.arguments}")
-    if state(identity) in ("gone", "zombie"):
+    if has_ended(state(identity)):
         return f"{identity} has ended"
     if (environment(pid) or {}).get(RUN_VARIABLE) != context.token:
         raise CannotUndo(f"{identity} does not carry this run's {RUN_VARIABLE}; its limit was left alone")

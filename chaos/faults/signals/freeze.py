@@ -14,6 +14,7 @@ from chaos.faults.condition import Condition
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
+from chaos.machine.linux.process import has_ended
 from chaos.plan.rules.parameters import Parameter
 
 
@@ -55,7 +56,7 @@ class Freeze(Condition):
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the kernel's word that the process is stopped. Raises FaultMissed if the process has ended."""
         state = job.state(victim.identity)
-        if state in ("gone", "zombie"):
+        if has_ended(state):
             raise FaultMissed(f"rank {victim.rank} has ended before it could be stopped")
         return {"signal": int(signal.SIGSTOP), "state": state} if state == "stopped" else None
 

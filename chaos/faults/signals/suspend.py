@@ -10,6 +10,7 @@ from chaos.faults.behaviours import StillShown
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
+from chaos.machine.linux.process import has_ended
 from chaos.plan.job_effect import SUSPENSION
 
 
@@ -42,7 +43,7 @@ class Suspend(StillShown):
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the kernel's word that the process is stopped. Raises FaultMissed if the process has ended."""
         state = job.state(victim.identity)
-        if state in ("gone", "zombie"):
+        if has_ended(state):
             raise FaultMissed(f"rank {victim.rank} has ended before it could be suspended")
         return {"signal": int(self.signal)} if state == "stopped" else None
 
@@ -52,7 +53,7 @@ class Suspend(StillShown):
 
     def gone(self, job: Job, victim: Victim) -> bool:
         """Return whether the process has ended."""
-        return job.state(victim.identity) in ("gone", "zombie")
+        return has_ended(job.state(victim.identity))
 
 
 KIND = Suspend()

@@ -10,7 +10,15 @@ from chaos.faults.attached_rank import lives_as_rank, process_of
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.processes import RUN_VARIABLE
 from chaos.machine.job.protocol import PlatformError
-from chaos.machine.linux.process import NoSuchProcess, ProcessIdentity, RefusedProcess, WrongProcess, send_signal, state
+from chaos.machine.linux.process import (
+    NoSuchProcess,
+    ProcessIdentity,
+    RefusedProcess,
+    WrongProcess,
+    has_ended,
+    send_signal,
+    state,
+)
 from chaos.machine.linux.procfs import environment
 
 
@@ -23,7 +31,7 @@ def resume_process(step: UndoStep, context: UndoContext) -> str:
             identity = ProcessIdentity(pid, start_time, boot)
         case _:
             raise CannotUndo(f"step {step.id} does not say which process: {step.arguments}")
-    if state(identity) in ("gone", "zombie"):
+    if has_ended(state(identity)):
         return f"{identity} has ended"
     # The identity is checked again when the signal is sent; this makes sure that the ledger names a process of the run.
     if (environment(pid) or {}).get(RUN_VARIABLE) != context.token:

@@ -22,6 +22,7 @@ from chaos.machine.linux.permissions import (
     is_immutable,
     set_immutable,
 )
+from chaos.machine.linux.process import has_ended
 from chaos.plan.job_effect import STORAGE_DENIED
 
 ALLOW = "allow-writing"
@@ -49,7 +50,7 @@ class NoPermission(FaultKind):
 
     def inject(self, job: Job, victim: Victim) -> None:
         """Take the permission, from top to bottom. A second victim in the directory changes nothing more."""
-        if job.state(victim.identity) in ("gone", "zombie"):
+        if has_ended(job.state(victim.identity)):
             raise FaultMissed(f"rank {victim.rank} has ended")
         path = directory_of(victim)
         try:
@@ -66,7 +67,7 @@ class NoPermission(FaultKind):
 
         Raises FaultMissed if the rank has ended.
         """
-        if job.state(victim.identity) in ("gone", "zombie"):
+        if has_ended(job.state(victim.identity)):
             raise FaultMissed(f"rank {victim.rank} has ended")
         refused = refusal(victim, 1)
         if refused not in ("EACCES", "EPERM"):

@@ -19,6 +19,7 @@ from chaos.faults.storage.storage import FROM_START, directory_of, top_mount, un
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.mounts import Mount, mount_itself, mounts_at
+from chaos.machine.linux.process import has_ended
 from chaos.plan.rules.parameters import Parameter
 
 
@@ -60,7 +61,7 @@ class SlowStorage(Condition):
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the same; where the rank has ended, by the mounts that the harness sees there."""
-        if job.state(victim.identity) not in ("gone", "zombie"):
+        if not has_ended(job.state(victim.identity)):
             return self.evidence(job, victim)
         mounts = mounts_at(directory_of(victim))
         return self._opened(victim, mounts[-1] if mounts else None, str(directory_of(victim)))

@@ -11,6 +11,7 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.machine.linux.mounts import Mount, mounts_at
+from chaos.machine.linux.process import has_ended
 
 UNMOUNT = "unmount-storage"
 """The undo action (chaos.faults.storage.undo)."""
@@ -40,7 +41,7 @@ def top_mount(job: Job, victim: Victim) -> Mount | None:
         mounts = mounts_at(directory_of(victim), victim.identity.pid)
     except OSError as error:
         raise FaultMissed(f"rank {victim.rank} has ended: what it sees mounted cannot be read") from error
-    if job.state(victim.identity) in ("gone", "zombie"):
+    if has_ended(job.state(victim.identity)):
         raise FaultMissed(f"rank {victim.rank} has ended")
     return mounts[-1] if mounts else None
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chaos.machine.linux.mounts import all_mounts
-from chaos.machine.linux.process import NoSuchProcess, ProcessIdentity, identify, state
+from chaos.machine.linux.process import NoSuchProcess, ProcessIdentity, has_ended, identify, state
 from chaos.machine.linux.procfs import PROC, kernel_lines, read_stat, read_text
 
 _PERIOD = 100_000
@@ -67,7 +67,7 @@ def move(identity: ProcessIdentity, group: Path, hierarchy: Hierarchy, proc_root
     """
     try:
         first = group_of(identity.pid, hierarchy, proc_root)
-        if state(identity, proc_root) in ("gone", "zombie"):
+        if has_ended(state(identity, proc_root)):
             raise NoSuchProcess(f"{identity} has ended")
         before = group_of(identity.pid, hierarchy, proc_root)
         _put(group, identity.pid)
@@ -75,7 +75,7 @@ def move(identity: ProcessIdentity, group: Path, hierarchy: Hierarchy, proc_root
         raise NoSuchProcess(f"{identity} has ended") from error
     if (now := state(identity, proc_root)) == "gone":
         _send_back(identity.pid, group, None if before == first else before, hierarchy, proc_root)
-    if now in ("gone", "zombie"):
+    if has_ended(now):
         raise NoSuchProcess(f"{identity} has ended")
 
 

@@ -7,7 +7,7 @@ import os
 import resource
 from pathlib import Path
 
-from chaos.machine.linux.process import ProcessIdentity, state
+from chaos.machine.linux.process import ProcessIdentity, has_ended, state
 from chaos.machine.linux.procfs import PROC
 
 
@@ -28,7 +28,7 @@ def set_open_files_limit(identity: ProcessIdentity, soft: int) -> None:
         raise LookupError(f"{identity} has ended") from error
     if (now := state(identity)) == "gone":
         _take_back(identity.pid, (soft, hard), before)
-    if now in ("gone", "zombie"):
+    if has_ended(now):
         raise LookupError(f"{identity} has ended")
 
 
@@ -48,6 +48,6 @@ def _limits(identity: ProcessIdentity) -> tuple[int, int]:
         limits = resource.prlimit(identity.pid, resource.RLIMIT_NOFILE)
     except ProcessLookupError as error:
         raise LookupError(f"{identity} has ended") from error
-    if state(identity) in ("gone", "zombie"):
+    if has_ended(state(identity)):
         raise LookupError(f"{identity} has ended")
     return limits

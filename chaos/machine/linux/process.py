@@ -16,6 +16,11 @@ from chaos.machine.linux.procfs import PROC, read_stat
 State = Literal["alive", "stopped", "zombie", "gone"]
 
 
+def has_ended(state: State) -> bool:
+    """Return whether a process in this state runs no more. A zombie's exit status waits for its parent."""
+    return state in ("gone", "zombie")
+
+
 class NoSuchProcess(LookupError):
     """The process has ended."""
 

@@ -29,7 +29,7 @@ from chaos.machine.job.local import LocalJob, LocalPlatform
 from chaos.machine.job.processes import RUN_VARIABLE, find_run_processes
 from chaos.machine.job.protocol import LaunchSpec
 from chaos.machine.linux.children import subreaper
-from chaos.machine.linux.process import ProcessIdentity, send_signal, state
+from chaos.machine.linux.process import ProcessIdentity, has_ended, send_signal, state
 from chaos.machine.linux.procfs import environment, lines_of, read_signals
 from chaos.machine.remote.listening import Listening
 from chaos.machine.remote.network import NetworkRequests
@@ -171,8 +171,8 @@ class RemoteHelper(NetworkRequests, PackageRequests, ToolRequests):
     def signals(self, identity: dict[str, Any]) -> dict[str, list[int]] | None:
         """Return a process's handling of signals, and the signals that it has not taken yet; None when it has ended."""
         who = _identity(identity)
-        signals = None if state(who) in ("gone", "zombie") else read_signals(who.pid)
-        if signals is None or state(who) in ("gone", "zombie"):
+        signals = None if has_ended(state(who)) else read_signals(who.pid)
+        if signals is None or has_ended(state(who)):
             return None
         return {
             "caught": sorted(signals.caught),
@@ -193,7 +193,7 @@ class RemoteHelper(NetworkRequests, PackageRequests, ToolRequests):
     def resume(self, identity: dict[str, Any]) -> None:
         """Continue a stopped process of the run, whichever process has started it."""
         who = _identity(identity)
-        if state(who) in ("gone", "zombie"):
+        if has_ended(state(who)):
             return
         if (environment(who.pid) or {}).get(RUN_VARIABLE) != self._run:
             raise Refused(f"{who} does not carry this run's {RUN_VARIABLE}; nothing was sent")

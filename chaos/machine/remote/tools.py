@@ -9,7 +9,7 @@ from typing import Any
 
 from chaos.machine.job.processes import RUN_VARIABLE
 from chaos.machine.linux.commands import SECONDS, CommandError, SystemCommands, find_tool
-from chaos.machine.linux.process import ProcessIdentity, state
+from chaos.machine.linux.process import ProcessIdentity, has_ended, state
 from chaos.machine.linux.procfs import environment, living
 
 TOOLS = ("npu-smi", "hccn_tool")
@@ -64,7 +64,7 @@ class ToolRequests:
         """Return the variables of a process of the run that name its device; None where it has ended."""
         who = ProcessIdentity(int(identity["pid"]), int(identity["start_time"]), str(identity["boot"]))
         variables = environment(who.pid)
-        if state(who) in ("gone", "zombie"):
+        if has_ended(state(who)):
             return None
         if (variables or {}).get(RUN_VARIABLE) != self._run:
             raise ValueError(f"{who} does not carry this run's {RUN_VARIABLE}; its device is not reported")

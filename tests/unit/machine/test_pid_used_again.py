@@ -19,7 +19,7 @@ from chaos.heal.undo import UNDO_ACTIONS
 from chaos.machine.linux import cgroup, limits
 from chaos.machine.linux.cgroup import Hierarchy, dissolve, members, move, throttle
 from chaos.machine.linux.limits import set_open_files_limit
-from chaos.machine.linux.process import NoSuchProcess, ProcessIdentity, State, identify, state
+from chaos.machine.linux.process import NoSuchProcess, ProcessIdentity, State, has_ended, identify, state
 from tests.unit.conftest import Start
 from tests.unit.machine.fake_proc import FakeProc
 
@@ -118,7 +118,7 @@ def test_one_that_was_seen_elsewhere_goes_back_there(groups: Groups, monkeypatch
 
     def then_replaced(process: ProcessIdentity, proc_root: Path) -> State:
         found = really(process, proc_root)
-        if found not in ("gone", "zombie"):
+        if not has_ended(found):
             groups.replace(7, "service", 9)
         return found
 
