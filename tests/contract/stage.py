@@ -22,6 +22,7 @@ from chaos.machine.job.protocol import Job, LaunchSpec
 from chaos.machine.linux.disk_image import thaw
 from chaos.machine.linux.mounts import mounts_at, unmount
 from chaos.machine.linux.permissions import directories_in, is_immutable
+from chaos.machine.linux.process import has_ended
 from chaos.store.directory import RunDirectory
 from tests.kit.saved_checkpoints import save
 from tests.unit.faults.conftest import started
@@ -130,7 +131,7 @@ def _is_closed(directory: Path) -> bool:
 def _process(job: LocalJob) -> dict[str, Any]:
     """What the kernel says of the rank's process; nothing where the job has been ended."""
     pid, state = job.launcher.pid, job.state(job.launcher)
-    if state in ("gone", "zombie"):
+    if has_ended(state):
         return {}
     groups = Path(f"/proc/{pid}/cgroup").read_text()
     return {"state": state, "limits": resource.prlimit(pid, resource.RLIMIT_NOFILE), "groups": groups}

@@ -79,8 +79,8 @@ class Container:
 
     def exec_run(self, command: list[str], **how: bool) -> Any:
         """A program in it that looks a name up finds one."""
-        told = {"found": ["192.0.2.1"], "error": None, "reached": "refused"}
-        return SimpleNamespace(exit_code=0, output=json.dumps(told).encode())
+        fields = {"found": ["192.0.2.1"], "error": None, "reached": "refused"}
+        return SimpleNamespace(exit_code=0, output=json.dumps(fields).encode())
 
     def pause(self) -> None:
         """Freeze it."""

@@ -26,8 +26,12 @@ AT_NIGHT = {
     "damage-record": "tests/unit/faults/test_damage_record.py",
     "link": "tests/unit/faults/test_severed.py",
     "lose-checkpoint": "tests/unit/faults/test_lose_checkpoint.py",
+    "network-loss": "tests/unit/faults/test_network_between_nodes.py",
+    "network-rate": "tests/unit/faults/test_network_between_nodes.py",
     "port-blocked": "tests/unit/faults/test_blocked_port.py",
     "remove-checkpoint": "tests/unit/faults/test_damaging_checkpoints.py",
+    "rename-checkpoint": "tests/unit/faults/test_damaging_checkpoints.py",
+    "terminate": "tests/unit/faults/test_terminate.py",
 }
 """Fault kinds that only long runs show, at night, and what tests them every day."""
 

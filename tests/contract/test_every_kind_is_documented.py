@@ -40,9 +40,9 @@ def test_it_tells_each_parameter_with_its_range(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_names_a_scenario_where_one_shows_it(kind: str) -> None:
-    told = re.findall(r"`([\w-]+)`", rows(kind)["scenarios"])
-    assert told or kind in ON_HARDWARE
-    assert set(told) <= {path.stem for path in iter_scenarios([SHIPPED])}
+    entries = re.findall(r"`([\w-]+)`", rows(kind)["scenarios"])
+    assert entries or kind in ON_HARDWARE
+    assert set(entries) <= {path.stem for path in iter_scenarios([SHIPPED])}
 
 
 def test_the_reference_lists_all_kinds_that_must_be_allowed_by_name() -> None:

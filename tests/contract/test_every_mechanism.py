@@ -76,8 +76,8 @@ def test_mechanisms_that_share_the_name_of_their_signs_share_the_signs() -> None
 
 def test_no_sign_tells_of_two() -> None:
     for what in ("handlers", "lines", "states", "repairs", "ranks"):
-        told = Counter(one for signs in all_signs() for one in getattr(signs, what))
-        assert told and max(told.values()) == 1, what
+        entries = Counter(one for signs in all_signs() for one in getattr(signs, what))
+        assert entries and max(entries.values()) == 1, what
     assert len([one for one in all_signs() if one.any_repair]) == 1
 
 

@@ -38,6 +38,7 @@ RUN = [page for page in PAGES if any(block.language == "sh" for block in blocks_
 AT_NIGHT = {
     "extending-undo": "test_extension_is_healed.py installs the package of the page every day",
     "nightly": "other tests of this file run its jobs",
+    "quick-start": "tutorial.md runs the same commands on the same job every day",
     "running-jobs": "the tests of chaos inject and chaos watch call the same commands every day",
 }
 """Pages whose commands take long, and where they are shown every day."""
@@ -85,8 +86,15 @@ def test_a_block_that_is_not_run_says_why_and_its_commands_can_be_parsed(page: P
 
 UNRUN = [block for page in PAGES for block in blocks_of(page) if block.language == "sh" and block.unrun is not None]
 
+PART_AT_NIGHT = {"conformance": "tests/conformance runs every day what its block runs"}
+"""Pages of whose blocks a part takes long, and where it is shown every day."""
 
-@pytest.mark.parametrize("block", UNRUN, ids=[block.where for block in UNRUN])
+
+@pytest.mark.parametrize(
+    "block",
+    [at_night(block) if block.page.stem in PART_AT_NIGHT else block for block in UNRUN],
+    ids=[block.where for block in UNRUN],
+)
 def test_what_of_a_block_can_be_done_here_is_done(block: Block, place: Path, perform: Perform) -> None:
     """As far as this machine can; of a block that cannot be run in any form the reason is printed."""
     text = instead_of(block)
@@ -162,8 +170,8 @@ def test_the_example_of_a_nightly_job_only_calls_what_there_is(place: Path) -> N
         parse(words, page.name, place)
     assert all(step["if"] == "always()" for step in steps[steps.index(heal_of(steps)) :])
     options = {word.split("=")[0] for text in scripts for word in text.split() if word.startswith("--")}
-    told = (ROOT / "chaos" / "pytest_plugin" / "options.py").read_text()
-    assert all(option in told for option in options if option.startswith("--chaos"))
+    message = (ROOT / "chaos" / "pytest_plugin" / "options.py").read_text()
+    assert all(option in message for option in options if option.startswith("--chaos"))
 
 
 def nightly_scripts() -> dict[str, tuple[bool, list[str]]]:

@@ -82,6 +82,7 @@ def test_a_closed_terminal_ends_a_run_that_makes_its_baseline(fresh: Chaos) -> N
     assert not list(fresh.reports.glob(".baselines/*.txt"))
 
 
+@pytest.mark.nightly
 def test_pressing_ctrl_c_twice_does_not_cut_off_the_teardown(chaos: Chaos) -> None:
     harness = chaos.start_run(DEADLINES)
     in_training(harness)
@@ -181,7 +182,7 @@ def test_a_port_that_is_taken_ends_the_run_with_the_rank_that_needed_it(fresh: C
 def assert_unknown(done: Done, check: str, *texts: str) -> Run:
     assert done.code == 2, done.errors + done.output
     unknown = checks_of(done.run.result, "unknown")
-    told = said([candidate for candidate in unknown if candidate["name"] == check])
+    message = said([candidate for candidate in unknown if candidate["name"] == check])
     for text in texts:
-        assert text in told, said(unknown)
+        assert text in message, said(unknown)
     return done.run

@@ -41,7 +41,8 @@ from tests.unit.run.fakes import (
 
 pytestmark = pytest.mark.processes
 
-LIMITS = Deadlines(run=600.0, start=180.0, fault=120.0, land=30.0, end=300.0)
+LIMITS = Deadlines(run=60.0, start=18.0, fault=12.0, land=3.0, end=30.0)
+"""In seconds of the scripted clock. Each look at the launch is real work, so short deadlines make short tests."""
 
 
 class ScriptedClock(FakeClock):
@@ -176,7 +177,7 @@ def test_ranks_that_never_join_and_ranks_that_never_step_are_named(make: Make, t
     launch = make()
     with pytest.raises(DeadlineExpired) as expired:
         launch.follow(lambda: launch.join(0, 2, 3), lambda: launch.step(1, 0))
-    assert (expired.value.name, expired.value.seconds) == ("start", 180.0)
+    assert (expired.value.name, expired.value.seconds) == ("start", 18.0)
     assert expired.value.detail == (
         "rank 1 never joined (rank 1: process 101 is alive, its agent has not called); "
         "ranks 2-3 (2 of 4) joined but have not begun their first step; "
@@ -185,7 +186,7 @@ def test_ranks_that_never_join_and_ranks_that_never_step_are_named(make: Make, t
 
 
 def test_ranks_that_wait_for_each_other_are_told_of_while_they_do(make: Make) -> None:
-    launch = make()
+    launch = make(limits=LIMITS.model_copy(update={"run": 200.0, "end": 120.0}))
     with pytest.raises(DeadlineExpired):
         launch.follow(launch.join, lambda: launch.step(1), lambda: launch.step(2, 0))
     first, *_ = launch.watcher.notes
@@ -420,7 +421,7 @@ def test_a_fault_that_never_fires_is_named_with_where_the_ranks_are(make: Make, 
         launch.follow(
             launch.join, lambda: launch.step(1), lambda: launch.step(3, 0, 1, 2), lambda: launch.end(3, code=1)
         )
-    assert (expired.value.name, expired.value.seconds) == ("fault", 120.0)
+    assert (expired.value.name, expired.value.seconds) == ("fault", 12.0)
     assert expired.value.detail == (
         "fault kill waits for step 5 step.end of rank 2; ranks 0-2: step 3; rank 3: exit code 1; "
         f"see {tmp_path / 'logs' / 'train'}"
@@ -431,15 +432,15 @@ def test_ranks_that_never_exit_are_named_with_their_step(make: Make, tmp_path: P
     launch = make()
     with pytest.raises(DeadlineExpired) as expired:
         launch.follow(launch.join, lambda: launch.step(1), lambda: launch.step(7, 3), lambda: launch.end(0, 2))
-    assert (expired.value.name, expired.value.seconds) == ("end", 300.0)
+    assert (expired.value.name, expired.value.seconds) == ("end", 30.0)
     assert expired.value.detail == f"not exited: rank 1: step 1; rank 3: step 7; see {tmp_path / 'logs' / 'train'}"
 
 
 def test_the_deadline_of_the_run_comes_first_where_it_is_shorter(make: Make) -> None:
-    launch = make(limits=LIMITS.model_copy(update={"run": 60.0}))
+    launch = make(limits=LIMITS.model_copy(update={"run": 6.0}))
     with pytest.raises(DeadlineExpired) as expired:
         launch.follow(lambda: launch.join(0, 1))
-    assert (expired.value.name, expired.value.seconds) == ("run", 60.0)
+    assert (expired.value.name, expired.value.seconds) == ("run", 6.0)
     assert expired.value.detail.startswith("while waiting for 'start': ranks 2-3 (2 of 4) never joined")
 
 

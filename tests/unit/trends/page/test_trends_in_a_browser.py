@@ -63,6 +63,7 @@ def test_flips_and_verdicts_have_signs_and_words(visit: Open) -> None:
     expect(page.locator(".strip .fail")).to_have_text("✗")
 
 
+@pytest.mark.nightly
 def test_the_pointer_shows_the_exact_run(visit: Open) -> None:
     page = visit().page
     over = plot_of(page, "load").locator(".u-over")
@@ -91,6 +92,7 @@ def test_keys_choose_a_run_and_lead_to_its_report(visit: Open) -> None:
     expect(page).to_have_title("the run")
 
 
+@pytest.mark.nightly
 def test_keys_zoom_and_show_all_again(visit: Open) -> None:
     page = visit().page
     plot = plot_of(page, "load")
@@ -123,6 +125,7 @@ def test_all_times_are_a_table_as_well(visit: Open) -> None:
     expect(rows.nth(20)).to_contain_text("✗ fail")
 
 
+@pytest.mark.nightly
 def test_dark_mode_is_the_systems_and_paper_is_light(visit: Open) -> None:
     page = visit(scheme="dark").page
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 23, 27)"
