@@ -163,12 +163,12 @@ def test_a_launcher_has_its_containers_own_environment(made: Made, monkeypatch: 
     monkeypatch.setenv("HOME", "/of/the/harness")
     monkeypatch.setenv("TOKEN", "hunter2")
     monkeypatch.setenv("SAME", "both")
-    told = made.run.path / "told"
-    argv = ("sh", "-c", f"env > {told}.new; mv {told}.new {told}")
+    path = made.run.path / "told"
+    argv = ("sh", "-c", f"env > {path}.new; mv {path}.new {path}")
     spec = LaunchSpec(made.run.token, "env", argv, {"SAME": "both"}, made.run.path, made.run.path / "log-env")
     made.nodes.all()[0].helper.start(replace(spec, before={"PATH": "/first"}))
-    wait_for("environment", told.is_file, seconds=SECONDS)
-    found = dict(line.split("=", 1) for line in told.read_text().splitlines())
+    wait_for("environment", path.is_file, seconds=SECONDS)
+    found = dict(line.split("=", 1) for line in path.read_text().splitlines())
     assert found["HOME"] != "/of/the/harness"
     assert "TOKEN" not in found
     assert (found["SAME"], found["PATH"].split(":")[0]) == ("both", "/first")

@@ -30,9 +30,9 @@ def kind() -> Any:
 def written(made: Made, node: int, name: str) -> str:
     """What a program in the node says when it writes a file there."""
     path = made.storage / name
-    told = made.nodes.all()[node].container.exec_run(["sh", "-c", f"echo 1 > '{path}' && echo done"])
-    assert isinstance(told.output, bytes)
-    return told.output.decode()
+    answer = made.nodes.all()[node].container.exec_run(["sh", "-c", f"echo 1 > '{path}' && echo done"])
+    assert isinstance(answer.output, bytes)
+    return answer.output.decode()
 
 
 def test_it_is_taken_from_that_node_alone_and_given_back_with_all_that_was_on_it(made: Made) -> None:

@@ -58,8 +58,8 @@ class Pair:
     def __init__(self, plane: ControlPlane, run_client: RunClient, directory: Path) -> None:
         self.run_client = run_client
         spec = {"containers": [{"name": "ascend", "image": "none"}], "automountServiceAccountToken": False}
-        told = {"namespace": run_client.namespace, "image": "none", "volume": {"path": "/data", "host_path": "/data"}}
-        settings = Kubernetes.model_validate(told).model_dump(mode="json")
+        fields = {"namespace": run_client.namespace, "image": "none", "volume": {"path": "/data", "host_path": "/data"}}
+        settings = Kubernetes.model_validate(fields).model_dump(mode="json")
         cluster = {"kubeconfig": str(plane.kubeconfig), "settings": settings}
         found = [
             run_client.create({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": spec})

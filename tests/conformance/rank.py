@@ -232,8 +232,8 @@ class Rank:
 
     def tell_group(self) -> None:
         group = next(group for group in JOB["groups"] if RANK in group)
-        told = [{"type": 1, "rank_list": group, "replica_cnt": len(group), "replica_shift": 0}]
-        tft.tft_set_optimizer_replica(RANK, told)
+        entries = [{"type": 1, "rank_list": group, "replica_cnt": len(group), "replica_shift": 0}]
+        tft.tft_set_optimizer_replica(RANK, entries)
 
     def run(self) -> None:
         """Train to the end, through every repair. Raises what ends the job."""

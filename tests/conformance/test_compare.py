@@ -75,9 +75,9 @@ def test_whatever_differs_is_named(spoil: Callable[[Story], None], words: str) -
 
 
 def test_a_phase_that_begins_on_one_rank_before_it_has_ended_on_another_comes_twice() -> None:
-    told = story()
-    told.records["1"][3]["at"] = 1.05
-    assert order(told) == ["stop", "rollback", "stop", "rollback"]
+    answer = story()
+    answer.records["1"][3]["at"] = 1.05
+    assert order(answer) == ["stop", "rollback", "stop", "rollback"]
 
 
 def test_the_lines_that_a_buffer_may_lose_are_not_compared() -> None:
@@ -86,8 +86,8 @@ def test_the_lines_that_a_buffer_may_lose_are_not_compared() -> None:
 
 
 def test_faults_that_are_told_again_after_the_stop_are_not_compared() -> None:
-    told = story()
-    told.records["0"] += [
+    answer = story()
+    answer.records["0"] += [
         line(3.0, "agent", name, {}) for name in ("report_fault_ranks", "on_global_rank", "report_fault_ranks")
     ]
-    assert [one[0] for one in said(told)] == ["report_fault_ranks", "on_global_rank"]
+    assert [one[0] for one in said(answer)] == ["report_fault_ranks", "on_global_rank"]

@@ -18,8 +18,8 @@ MODULES = {"protobuf": "google", "pyyaml": "yaml"}
 
 @cache
 def project() -> dict[str, Any]:
-    told: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    return told
+    fields: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return fields
 
 
 def names(requirements: list[str]) -> list[str]:

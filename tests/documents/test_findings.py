@@ -27,8 +27,8 @@ def test_each_difference_is_a_finding_or_says_why_it_is_none() -> None:
 
 
 def test_each_scenario_that_is_told_to_fail_with_the_vendors_package_has_its_finding() -> None:
-    told = re.findall(r"^\| scenarios, (?:fail|unknown) \|.*$", CONFORMANCE, re.M)
-    names = {name for row in told for name in re.findall(r"`([a-z0-9-]+)`", row)} - REFUSED
+    entries = re.findall(r"^\| scenarios, (?:fail|unknown) \|.*$", CONFORMANCE, re.M)
+    names = {name for row in entries for name in re.findall(r"`([a-z0-9-]+)`", row)} - REFUSED
     found = {name for name in names if name in FILES}
     assert found >= {"tre-then-kill", "arf-second-death", "plain-tsp", "tsp", "plain-arf-twice-clean"}
     for name in found - {"plain-arf-twice"}:  # named for its cells, which pass

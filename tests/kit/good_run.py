@@ -413,11 +413,11 @@ def _train(rank: int) -> list[Record]:
         path = (
             f"/elsewhere/r1/job/checkpoints/ttp_saved_checkpoints-step_{SAVED}_tmp/rank_{rank}/ttp_rank_{rank}-1_5.ckpt"
         )
-        told: Record = {"kind": "end-of-life", "step": SAVED, "path": path}
+        fields: Record = {"kind": "end-of-life", "step": SAVED, "path": path}
         records += [
             record(11.2, "handler.enter", name="save_ckpt", step=SAVED, **place),
-            record(11.21, "checkpoint.begin", **told, **place),
-            record(11.3, "checkpoint.end", **told, **place),
+            record(11.21, "checkpoint.begin", **fields, **place),
+            record(11.3, "checkpoint.end", **fields, **place),
             record(11.31, "handler.exit", name="save_ckpt", ok=True, **place),
         ]
     if rank == 1:

@@ -124,9 +124,9 @@ def _repair(at: float, rank: int, strike: Strike) -> Iterator[Record]:
     """From the beginning of the struck step to the last moment before its replay."""
     yield record(at, "step.begin", step=strike.step, **place_of(rank))
     if rank in strike.ranks:
-        told: Record = {"fault": strike.fault, "step": strike.step, "phase": "forward"}
-        yield record(at + 0.05, "barrier.reached", **told, **place_of(rank))
-        yield record(at + 0.11, "fault.raised", **told, text=TEXTS[strike.kind], **place_of(rank))
+        fields: Record = {"fault": strike.fault, "step": strike.step, "phase": "forward"}
+        yield record(at + 0.05, "barrier.reached", **fields, **place_of(rank))
+        yield record(at + 0.11, "fault.raised", **fields, text=TEXTS[strike.kind], **place_of(rank))
     yield from handled(at + 0.3, "stop", place_of(rank))
     yield from handled(at + 0.35, "clean", place_of(rank))
     if rank in strike.repairing:

@@ -93,11 +93,11 @@ def restored_run() -> GoodRun:
     place: dict[str, Any] = {"attempt": "train", "rank": VICTIM, "pid": pid_of("train", VICTIM)}
     evidence = {**place, "signal": None, "removed": [f"sliced-1_{SAVED}.ckpt"], "directory": f"rank_{VICTIM}"}
     evidence["barrier"] = None
-    told: dict[str, Any] = {"fault": LOSS, "kind": "lose-checkpoint"}
+    fields: dict[str, Any] = {"fault": LOSS, "kind": "lose-checkpoint"}
     for entry in (
-        record(9.6, "fault.armed", ranks=[VICTIM], **told),
-        record(10.6, "fault.injecting", signal=None, target_rank=VICTIM, start_time=102, **told, **place),
-        record(10.7, "fault.landed", ranks=[VICTIM], step=None, phase=None, evidence=[evidence], **told),
+        record(9.6, "fault.armed", ranks=[VICTIM], **fields),
+        record(10.6, "fault.injecting", signal=None, target_rank=VICTIM, start_time=102, **fields, **place),
+        record(10.7, "fault.landed", ranks=[VICTIM], step=None, phase=None, evidence=[evidence], **fields),
         record(12.2, "fault.healed", fault=LOSS, how="kept in lost/rank_2"),
     ):
         run.add("harness", entry)

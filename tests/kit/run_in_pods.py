@@ -12,9 +12,9 @@ NODES = 2
 
 def pod_of(node: int, **changed: Any) -> Record:
     """What the history says of a node's pod; ``changed`` is what is otherwise than at the start."""
-    told: Record = {"pod": f"pod-{node}", "uid": f"uid-{node}", "node": node, "host": f"worker-{node}"}
-    told |= {"phase": "Running", "ready": True, "restarts": 0, "deleting": False, "exit": None, "reason": None}
-    return {**told, **changed}
+    fields: Record = {"pod": f"pod-{node}", "uid": f"uid-{node}", "node": node, "host": f"worker-{node}"}
+    fields |= {"phase": "Running", "ready": True, "restarts": 0, "deleting": False, "exit": None, "reason": None}
+    return {**fields, **changed}
 
 
 def in_pods(run: GoodRun) -> GoodRun:

@@ -100,8 +100,8 @@ def test_a_resumed_job_is_not_blamed_for_a_minute_in_which_the_harness_was_stopp
     longest = max(stops, key=lambda event: float(event.data["seconds"]))  # a starved machine adds short ones
     assert longest.data["seconds"] >= MINUTE
     for event in stops:
-        told = f"stopped for {event.data['seconds']} s (SIGSTOP, or the machine was frozen)"
-        assert told in said(checks_of(done.run.result, "unknown"))
+        message = f"stopped for {event.data['seconds']} s (SIGSTOP, or the machine was frozen)"
+        assert message in said(checks_of(done.run.result, "unknown"))
     trained = [event.mono for event in run.history.select("step.end", attempt="resume")]
     assert any(at > longest.data["until"] for at in trained) == (becomes != "ends")
 

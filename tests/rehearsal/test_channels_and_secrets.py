@@ -101,9 +101,9 @@ def test_a_run_listens_for_its_own_only_and_keeps_its_secret(chaos: Chaos) -> No
     assert open_to_others == []
 
     # The refusals are in the record, and in the report.
-    told = [(one.data["channel"], one.data["what"]) for one in run.history.select("caller.refused")]
-    assert ("agents", "a connection did not show this run's secret; ignored") in told
-    assert ("agents", "a connection is of another run; ignored") in told
+    entries = [(one.data["channel"], one.data["what"]) for one in run.history.select("caller.refused")]
+    assert ("agents", "a connection did not show this run's secret; ignored") in entries
+    assert ("agents", "a connection is of another run; ignored") in entries
     (refused,) = [
         check for check in checks_of(run.result, "pass") if check["expected"].startswith("every listener of the run")
     ]

@@ -45,9 +45,9 @@ def test_a_defect_whose_code_is_not_reached_has_not_acted(fresh: Chaos, tmp_path
 @pytest.mark.nightly
 @pytest.mark.parametrize("base", sorted({defect.base for defect in LIVE.values()}))
 def test_every_defect_of_a_base_is_caught(chaos: Chaos, tmp_path: Path, base: str) -> None:
-    told = selftest(chaos, tmp_path, base)
+    answer = selftest(chaos, tmp_path, base)
     wanted = {defect.name for defect in LIVE.values() if defect.base == base}
-    assert {row["name"]: row["outcome"] for row in told["rows"]} == dict.fromkeys(wanted, "caught")
+    assert {row["name"]: row["outcome"] for row in answer["rows"]} == dict.fromkeys(wanted, "caught")
 
 
 @pytest.fixture
@@ -66,8 +66,8 @@ def test_a_run_with_a_defect_says_so(with_orphan: Done) -> None:
 
 @pytest.mark.nightly
 def test_what_it_leaves_is_named_and_gone(with_orphan: Done) -> None:
-    told = said([check for check in checks_of(with_orphan.run.result, "fail") if check["name"] == "hygiene"])
-    assert "outlived the ranks of attempt train" in told and "sleep 3601" in told
+    message = said([check for check in checks_of(with_orphan.run.result, "fail") if check["name"] == "hygiene"])
+    assert "outlived the ranks of attempt train" in message and "sleep 3601" in message
     assert with_orphan.run.left() == []
     (left,) = with_orphan.run.history.select("job.leftovers", attempt="train")
     (orphan,) = left.data["orphans"]

@@ -112,11 +112,11 @@ def test_an_agent_that_did_not_come_in_proves_nothing(fresh: Chaos, tmp_path: Pa
     assert done.code == 2, done.output
     result = done.run.result
     assert checks_of(result, "fail") == []
-    told = said(checks_of(result, "unknown"))
+    message = said(checks_of(result, "unknown"))
     for reason in (
         "history: the harness and every rank have recorded | no history of rank 0 in attempt train",
         "the launcher ended (exit code 0), and rank 0 never joined",
         "the planned fault was not injected",
         "the history has no start of attempt resume",
     ):
-        assert reason in told
+        assert reason in message

@@ -33,8 +33,8 @@ def test_a_rank_that_is_not_hit_is_let_go_and_the_job_ends_by_itself(chaos: Chao
     done = chaos.run(DEADLINES, "--set", "job=plain", "--set", "land=2s", patch=PATCH.format(act=act))
     run, unknown = done.run, checks_of(done.run.result, "unknown")
     assert (done.code, run.result["verdict"]) == (2, "unknown")
-    told = said([check for check in unknown if check["name"] == "injection"])
-    assert "the fault missed: deadline 'evidence of fault hit' of 2 s has expired" in told
+    message = said([check for check in unknown if check["name"] == "injection"])
+    assert "the fault missed: deadline 'evidence of fault hit' of 2 s has expired" in message
     assert run.result["faults"][0]["evidence"] == []
     (reached,), (released,) = (run.history.select(f"barrier.{what}", rank=2) for what in ("reached", "released"))
     assert released.mono - reached.mono >= 2_000_000_000
@@ -57,8 +57,8 @@ def test_a_recovery_from_another_fault_is_not_taken_for_the_planned_one(chaos: C
     done = chaos.run(DEADLINES, "--set", "land=2s", patch=PATCH.format(act=act))
     run = done.run
     assert (done.code, run.result["verdict"]) == (2, "unknown"), said(checks_of(run.result, "fail"))
-    told = said([check for check in checks_of(run.result, "unknown") if check["name"] == "injection"])
-    assert reason in told
+    message = said([check for check in checks_of(run.result, "unknown") if check["name"] == "injection"])
+    assert reason in message
     assert run.result["faults"][0]["evidence"] == []
     # The job did recover: without the evidence that would have been a pass.
     assert run.history.first("train.end", attempt="resume") is not None

@@ -16,11 +16,11 @@ def test_every_defect_of_a_few_bases_is_caught_and_their_runs_are_kept(fresh: Ch
     cache = {"XDG_CACHE_HOME": str(fresh.reports.parent / "cache")}
     only = [option for name in EVERYDAY for option in ("--only", name)]
     done = fresh("selftest", "--layer", "files", *only, "--json", env=cache)
-    told = done.json
-    assert [row for row in told["rows"] if row["outcome"] != "caught"] == []
+    answer = done.json
+    assert [row for row in answer["rows"] if row["outcome"] != "caught"] == []
     assert done.code == 0, done.errors
     wanted = [defect for defect in catalogue() if defect.layer == FILES and defect.base in EVERYDAY]
-    assert told["caught"] == told["total"] == len(wanted) >= 18
+    assert answer["caught"] == answer["total"] == len(wanted) >= 18
     # The runs are kept: the second time none is made.
     again = fresh(
         "selftest", "--only", next(one.name for one in wanted if one.base == EVERYDAY[0]), "--json", env=cache
@@ -33,13 +33,15 @@ def test_every_defect_of_a_few_bases_is_caught_and_their_runs_are_kept(fresh: Ch
 def test_every_defect_in_the_files_of_finished_runs_is_caught(fresh: Chaos) -> None:
     cache = {"XDG_CACHE_HOME": str(fresh.reports.parent / "cache")}
     done = fresh("selftest", "--layer", "files", "--json", env=cache)
-    told = done.json
-    assert [row for row in told["rows"] if row["outcome"] != "caught"] == []
-    assert told["passed_without"] == []
-    assert told["stale_excuses"] == []
+    answer = done.json
+    assert [row for row in answer["rows"] if row["outcome"] != "caught"] == []
+    assert answer["passed_without"] == []
+    assert answer["stale_excuses"] == []
     assert done.code == 0, done.errors
-    assert told["caught"] == told["total"] == len([defect for defect in catalogue() if defect.layer == FILES]) >= 190
-    assert told["evidence"]["held"] == told["evidence"]["total"] >= 400
+    assert (
+        answer["caught"] == answer["total"] == len([defect for defect in catalogue() if defect.layer == FILES]) >= 190
+    )
+    assert answer["evidence"]["held"] == answer["evidence"]["total"] >= 400
 
 
 @pytest.mark.nightly

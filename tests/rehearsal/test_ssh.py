@@ -168,8 +168,8 @@ def test_a_delay_is_refused_by_name_before_the_start_where_a_hosts_kernel_has_no
 ) -> None:
     done = on_hosts.run("plain-network-delay.yaml", *arguments(hosts), "--baseline", "none")
     assert done.code == 64, done.errors + done.output
-    told = "faults cannot change its network: node 0: network_check: network-delay cannot be made there"
-    assert told in done.errors + done.output
+    message = "faults cannot change its network: node 0: network_check: network-delay cannot be made there"
+    assert message in done.errors + done.output
     assert "the kernel has no netem (sch_netem)" in done.errors + done.output
     assert not any(run.history.select("agent.start") for run in on_hosts.runs())
     assert [rules_on(host) for host in hosts.hosts] == [[], []]

@@ -356,9 +356,9 @@ def test_what_is_changed_by_hand_fails(copy_of_run: Run, analyzed: Analyzed, wha
     done = analyzed(copy_of_run)
     failed = checks_of(done.json, "fail")
     assert (done.code, done.json["verdict"]) == (1, "fail"), said(checks_of(done.json, "unknown"))
-    told = said([candidate for candidate in failed if candidate["name"] == check])
+    message = said([candidate for candidate in failed if candidate["name"] == check])
     for text in texts:
-        assert text in told, said(failed)
+        assert text in message, said(failed)
 
 
 @pytest.mark.parametrize("what", EVIDENCE)
@@ -368,9 +368,9 @@ def test_without_evidence_it_is_unknown_and_never_a_pass(copy_of_run: Run, analy
     done = analyzed(copy_of_run)
     unknown = checks_of(done.json, "unknown")
     assert (done.code, done.json["verdict"]) == (2, "unknown"), said(checks_of(done.json, "fail"))
-    told = said([candidate for candidate in unknown if candidate["name"] == check])
+    message = said([candidate for candidate in unknown if candidate["name"] == check])
     for text in texts:
-        assert text in told, said(unknown)
+        assert text in message, said(unknown)
 
 
 def test_the_editor_writes_what_it_has_read(copy_of_run: Run) -> None:

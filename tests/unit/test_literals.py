@@ -139,8 +139,8 @@ BY_GROUP = pytest.mark.parametrize("things", THINGS, ids=[one.group for one in T
 def literals(source: str) -> set[str]:
     """All texts of a source that are no docstrings."""
     nodes = list(ast.walk(ast.parse(source)))
-    told = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
-    constants = (node for node in nodes if isinstance(node, ast.Constant) and id(node) not in told)
+    entries = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    constants = (node for node in nodes if isinstance(node, ast.Constant) and id(node) not in entries)
     return {node.value for node in constants if isinstance(node.value, str)}
 
 

@@ -93,10 +93,10 @@ def test_what_is_told_is_bounded() -> None:
 def test_an_exception_that_ends_the_process_is_recorded_and_told_as_before(
     record: Record, events: Events, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told: list[BaseException] = []
-    monkeypatch.setattr(sys, "excepthook", lambda kind, error, traceback: told.append(error))
+    entries: list[BaseException] = []
+    monkeypatch.setattr(sys, "excepthook", lambda kind, error, traceback: entries.append(error))
     record_uncaught(record)
     error = caught(in_handler)
     sys.excepthook(type(error), error, None)
-    assert told == [error]
+    assert entries == [error]
     assert [event.data for event in events("error.uncaught")] == [error_fields(error)]

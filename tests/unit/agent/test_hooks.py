@@ -273,12 +273,12 @@ def test_a_save_is_held_in_the_middle_of_its_file(start: Start, events: Events, 
     assert [(event.data["fault"], event.data["step"]) for event in events("barrier.reached")] == [("periodic", 2)]
     appended = {"__exception_save__": True, "step_num": 3}
     serialization.save_checkpoint(model.network, str(tmp_path / "ttp_rank_0-1_3.ckpt"), append_dict=appended)
-    told = [
+    entries = [
         event.data.get("fault") or event.event
         for event in events()
         if event.event == "barrier.reached" or event.data.get("kind") == "end-of-life"
     ]
-    assert told == ["periodic", "checkpoint.begin", "begin", "write", "checkpoint.end", "end"]
+    assert entries == ["periodic", "checkpoint.begin", "begin", "write", "checkpoint.end", "end"]
     serialization.save_checkpoint(model.network, str(tmp_path / "mnist-1_4.ckpt"))
     assert len(events("barrier.reached")) == 4
 

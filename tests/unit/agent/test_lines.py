@@ -115,8 +115,10 @@ def test_in_a_rank_the_agent_takes_the_lines_of_the_file_wherever_it_lies(
     done = subprocess.run([python, "-c", script], env={"PYTHONPATH": path, **rank}, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     (file,) = history.iterdir()
-    told = [json.loads(line) for line in file.read_text().splitlines()]
-    assert [(event["event"], event.get("step")) for event in told if event["event"].startswith(("step", "train"))] == [
+    entries = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [
+        (event["event"], event.get("step")) for event in entries if event["event"].startswith(("step", "train"))
+    ] == [
         ("train.begin", None),
         ("step.begin", 1),
         ("step.end", 1),

@@ -29,8 +29,8 @@ class Ranks:
         (self.packages / "chaos-agent.pth").write_bytes((TREE / "agent" / "chaos-agent.pth").read_bytes())
         (place / "history").mkdir()
         self._configuration = place / "agent.json"
-        told = {"run": "r", "attempt": "train", "history": str(place / "history")}
-        self._configuration.write_text(json.dumps(told), "utf-8")
+        fields = {"run": "r", "attempt": "train", "history": str(place / "history")}
+        self._configuration.write_text(json.dumps(fields), "utf-8")
 
     def told(self) -> dict[str, str]:
         """What a launch adds to the environment, without PYTHONPATH."""

@@ -51,11 +51,11 @@ def test_the_status_of_a_rank_that_the_launcher_collected_is_told(tmp_path: Path
         text=True,
     )
     killed, failed, helper = (ProcessIdentity(pid, start, boot_id()) for pid, start in json.loads(ran.stdout))
-    told = ReapedByLauncher(history, "train")
-    assert told(killed) == ExitStatus(signal=signal.SIGKILL)
-    assert told(failed) == ExitStatus(code=3)
-    assert told(helper) is None
-    assert told(ProcessIdentity(killed.pid, killed.start_time + 1, killed.boot)) is None
+    answer = ReapedByLauncher(history, "train")
+    assert answer(killed) == ExitStatus(signal=signal.SIGKILL)
+    assert answer(failed) == ExitStatus(code=3)
+    assert answer(helper) is None
+    assert answer(ProcessIdentity(killed.pid, killed.start_time + 1, killed.boot)) is None
     assert ReapedByLauncher(history, "resume")(killed) is None
     read = read_history(history)
     assert read.problems == ()
@@ -63,5 +63,5 @@ def test_the_status_of_a_rank_that_the_launcher_collected_is_told(tmp_path: Path
 
 
 def test_a_launcher_without_ranks_writes_nothing(tmp_path: Path) -> None:
-    told = ReapedByLauncher(tmp_path, "train")
-    assert told(ProcessIdentity(1, 1, "boot")) is None
+    answer = ReapedByLauncher(tmp_path, "train")
+    assert answer(ProcessIdentity(1, 1, "boot")) is None

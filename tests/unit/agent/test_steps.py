@@ -20,8 +20,8 @@ def done(
     training = Training(record, Barriers(record, None, []), Digests(record, 0), steps_per_update=every)
     training.loaded_step = loaded
     dataset = SimpleNamespace(get_init_step=lambda: position)
-    told = {"cur_step_num": 0, "batch_num": 12, "train_dataset": dataset, **arguments}
-    return steps_done(updates, SimpleNamespace(**told), training)
+    fields = {"cur_step_num": 0, "batch_num": 12, "train_dataset": dataset, **arguments}
+    return steps_done(updates, SimpleNamespace(**fields), training)
 
 
 def test_where_every_step_makes_an_update_the_optimizer_counts_the_steps(record: Record) -> None:

@@ -109,8 +109,8 @@ def repaired_twice_then_not_at_all(run: GoodRun) -> None:
 
 
 def saved_instead(run: GoodRun) -> None:
-    told: Record = {"kind": "end-of-life", "step": HELD, "path": "/elsewhere/r1/job/checkpoints/x.ckpt"}
-    run.add("train-rank_0", record(AT + 0.55, "checkpoint.begin", **told, **place_of(0)))
+    fields: Record = {"kind": "end-of-life", "step": HELD, "path": "/elsewhere/r1/job/checkpoints/x.ckpt"}
+    run.add("train-rank_0", record(AT + 0.55, "checkpoint.begin", **fields, **place_of(0)))
 
 
 def started_again(run: GoodRun) -> None:

@@ -197,8 +197,8 @@ def test_heal_that_finds_no_run_does_not_say_that_nothing_is_left(chaos: Call, p
     assert chaos("heal").out == f"no run found below reports: there is no such directory; {elsewhere}"
     (place / "reports" / ".baselines").mkdir(parents=True)
     assert chaos("heal").out == f"no run found below reports; {elsewhere}"
-    told = json.loads(chaos("heal", "--json").out)
-    assert told == {"schema_version": 1, "healed": True, "looked_at": 0, "runs": []}
+    result = json.loads(chaos("heal", "--json").out)
+    assert result == {"schema_version": 1, "healed": True, "looked_at": 0, "runs": []}
 
 
 def test_heal_with_nothing_left_says_so(chaos: Call, place: Path) -> None:

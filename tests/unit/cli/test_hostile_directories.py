@@ -375,5 +375,5 @@ def test_more_than_anybody_waits_for_is_unknown_and_told(
     hollow(world.checkpoint())
     monkeypatch.setattr("chaos.checks.judge.Share", lambda: share)
     code, text = answered(world, capsys, "analyze", str(world.run_dir), "--json")
-    told = [check for check in json.loads(text)["checks"] if "the rest was not read" in check["seen"]]
-    assert code == codes.UNKNOWN and told and {one["verdict"] for one in told} == {"unknown"}
+    entries = [check for check in json.loads(text)["checks"] if "the rest was not read" in check["seen"]]
+    assert code == codes.UNKNOWN and entries and {one["verdict"] for one in entries} == {"unknown"}

@@ -33,14 +33,14 @@ def result(*outcomes: Outcome, removals: tuple[Removal, ...] = (HELD,)) -> Resul
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
     """What the selftest was called with; it comes to one defect that was caught."""
-    told: dict[str, object] = {"result": result("caught")}
+    fields: dict[str, object] = {"result": result("caught")}
 
     def run(defects: list[Defect], **options: object) -> object:
-        told.update(options, names=[defect.name for defect in defects])
-        return told["result"]
+        fields.update(options, names=[defect.name for defect in defects])
+        return fields["result"]
 
     monkeypatch.setattr(session, "run_selftest", run)
-    return told
+    return fields
 
 
 def test_the_layers_are_those_of_the_defects() -> None:
@@ -97,10 +97,10 @@ def test_the_exit_code_is_0_only_if_all_are_caught(
 ) -> None:
     asked["result"] = outcome
     assert entry(["selftest", "--json"]) == code
-    told = json.loads(capsys.readouterr().out)
-    assert (told["total"], told["caught"]) == (len(outcome.rows), outcome.caught)
-    assert told["rows"][0].keys() >= {"name", "layer", "base", "check", "reason", "outcome", "seconds", "seen"}
-    assert len(told["passed_without"]) == len(outcome.passed)
+    answer = json.loads(capsys.readouterr().out)
+    assert (answer["total"], answer["caught"]) == (len(outcome.rows), outcome.caught)
+    assert answer["rows"][0].keys() >= {"name", "layer", "base", "check", "reason", "outcome", "seconds", "seen"}
+    assert len(answer["passed_without"]) == len(outcome.passed)
 
 
 def test_a_place_that_cannot_be_had_is_bad_usage(
@@ -117,12 +117,13 @@ def test_a_place_that_cannot_be_had_is_bad_usage(
 def test_the_table_tells_at_length_what_was_not_caught() -> None:
     stream = io.StringIO()
     print_selftest(result("caught", "missed", removals=(HELD, PASSED)), Console(file=stream, width=160))
-    told = stream.getvalue()
-    assert "moments-zeroed: missed" in told
-    assert DEFECT.reason[0] in told and DEFECT.what in told and "seen missed" in told
-    assert "ttp without the baseline: loss passed" in told
+    message = stream.getvalue()
+    assert "moments-zeroed: missed" in message
+    assert DEFECT.reason[0] in message and DEFECT.what in message and "seen missed" in message
+    assert "ttp without the baseline: loss passed" in message
     assert (
-        "1 of 2 defects caught for the right reason; 1 of 2 times nothing passed without its evidence; 12.5 s" in told
+        "1 of 2 defects caught for the right reason; 1 of 2 times nothing passed without its evidence; 12.5 s"
+        in message
     )
 
 

@@ -85,9 +85,9 @@ def chaos_in_shell(redirection: str, *arguments: str) -> subprocess.CompletedPro
 )
 def test_a_closed_stream_is_bad_usage_and_told_on_the_other(command: str, redirection: str, said: str) -> None:
     done = chaos_in_shell(redirection, command)
-    told = done.stdout + done.stderr
+    printed = done.stdout + done.stderr
     assert done.returncode == codes.USAGE
-    assert told.startswith(said) and told.count("\n") == (1 if said else 0)
+    assert printed.startswith(said) and printed.count("\n") == (1 if said else 0)
 
 
 @pytest.mark.parametrize(("arguments", "code"), [("--help", codes.PASS), ("no-such-command", codes.USAGE)])
@@ -126,11 +126,11 @@ with open(os.environ["TOLD"], "w") as told:
 
 
 def test_no_file_of_ours_comes_into_the_place_of_a_closed_stream(tmp_path: Path) -> None:
-    told = tmp_path / "told"
+    path = tmp_path / "told"
     line = '"$0" -c "$1" <&- >&- 2>&-'
-    subprocess.run(["bash", "-c", line, sys.executable, OPENS], check=True, env={**os.environ, "TOLD": str(told)})
+    subprocess.run(["bash", "-c", line, sys.executable, OPENS], check=True, env={**os.environ, "TOLD": str(path)})
     # A standard input that is closed cannot be read; it is not taken for an empty one.
-    assert told.read_text() == ";".join((*NAMES, "True", "False")) + "\n"
+    assert path.read_text() == ";".join((*NAMES, "True", "False")) + "\n"
 
 
 def test_a_broken_installation_is_no_verdict() -> None:

@@ -78,19 +78,21 @@ def test_that_no_rank_is_left_tells_what_is_waited_for(launcher: int | None, tex
 
 
 def test_a_line_of_no_known_rank_is_told_by_its_file() -> None:
-    told: dict[str, Any] = {"kind": "error.reported", "step": None, "fields": {}, "file": "train.log"}
-    assert headline(JobEvent("log", 0, data=told)) == "train.log: error.reported"
+    fields: dict[str, Any] = {"kind": "error.reported", "step": None, "fields": {}, "file": "train.log"}
+    assert headline(JobEvent("log", 0, data=fields)) == "train.log: error.reported"
 
 
 @pytest.mark.parametrize(("rank", "subject"), [(3, "rank 3"), (None, "no rank in its name")])
 def test_a_checkpoint_without_a_rank_in_its_name_is_told_as_such(rank: int | None, subject: str) -> None:
-    told = {"path": "/job/iteration_00000005/a.ckpt", "epoch": None, "step": 5, "step_in_epoch": None}
-    assert headline(JobEvent("checkpoint", 0, rank, data=told)) == f"{subject}: checkpoint of step 5, {told['path']}"
+    fields = {"path": "/job/iteration_00000005/a.ckpt", "epoch": None, "step": 5, "step_in_epoch": None}
+    assert (
+        headline(JobEvent("checkpoint", 0, rank, data=fields)) == f"{subject}: checkpoint of step 5, {fields['path']}"
+    )
 
 
 def test_a_checkpoint_whose_name_tells_the_step_in_its_epoch_is_told_by_both() -> None:
-    told = {"path": "/job/mlp-2_95.ckpt", "epoch": 2, "step": None, "step_in_epoch": 95}
-    shown = headline(JobEvent("checkpoint", 0, 1, data=told))
+    fields = {"path": "/job/mlp-2_95.ckpt", "epoch": 2, "step": None, "step_in_epoch": 95}
+    shown = headline(JobEvent("checkpoint", 0, 1, data=fields))
     assert shown == "rank 1: checkpoint of epoch 2, step 95 in it, /job/mlp-2_95.ckpt"
 
 

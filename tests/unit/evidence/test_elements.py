@@ -46,10 +46,10 @@ def files(directory: Path) -> tuple[Artifacts, StatementData]:
 def test_the_first_element_is_named_with_both_values(tmp_path: Path) -> None:
     artifacts, data = files(tmp_path)
     (finding,) = with_elements([Finding("checkpoint", "fail", "equal", "differ", data=data)], artifacts)
-    told = finding.data
-    assert (told.element, told.value_expected, told.value_seen) == ("[1, 2]", 4.95, 0.1)
-    assert (told.expected, told.seen) == (data.expected, data.seen)
-    assert element_of(told) == "layer1.weight[1, 2]: 4.95 expected, 0.1 seen"
+    answer = finding.data
+    assert (answer.element, answer.value_expected, answer.value_seen) == ("[1, 2]", 4.95, 0.1)
+    assert (answer.expected, answer.seen) == (data.expected, data.seen)
+    assert element_of(answer) == "layer1.weight[1, 2]: 4.95 expected, 0.1 seen"
 
 
 def test_without_a_file_of_both_states_it_is_said_that_only_digests_exist(tmp_path: Path) -> None:
@@ -64,8 +64,8 @@ def test_without_a_file_of_both_states_it_is_said_that_only_digests_exist(tmp_pa
 def test_files_are_read_again_for_some_statements_only(tmp_path: Path) -> None:
     artifacts, data = files(tmp_path)
     passing, failing = (Finding("checkpoint", verdict, "equal", "differ", data=data) for verdict in ("pass", "fail"))
-    told = with_elements([passing, *[failing] * (MOST_STATEMENTS + 1)], artifacts)
-    assert [finding.data.element for finding in told] == [None, *["[1, 2]"] * MOST_STATEMENTS, None]
+    answer = with_elements([passing, *[failing] * (MOST_STATEMENTS + 1)], artifacts)
+    assert [finding.data.element for finding in answer] == [None, *["[1, 2]"] * MOST_STATEMENTS, None]
 
 
 @pytest.mark.parametrize(
@@ -93,8 +93,8 @@ def test_a_parameter_changed_by_hand_leads_to_its_file_and_value(tmp_path: Path)
     run.saved[1].state = changed(run.saved[1].state)
     path = run.write(tmp_path / "run")
     result = result_of(path, judge(path))
-    told = [check.data for check in result.checks if check.verdict == "fail" and check.data.quantity == SAVED]
-    assert told and {(data.file, data.parameters) for data in told} == {(told[0].file, (NAME,))}
-    assert element_of(told[0]) == "layer1.weight[1, 2]: 5.95 expected, 0.1 seen", "rank 3 has saved the same"
+    entries = [check.data for check in result.checks if check.verdict == "fail" and check.data.quantity == SAVED]
+    assert entries and {(data.file, data.parameters) for data in entries} == {(entries[0].file, (NAME,))}
+    assert element_of(entries[0]) == "layer1.weight[1, 2]: 5.95 expected, 0.1 seen", "rank 3 has saved the same"
     lines = short_lines(result, path)
-    assert any(line == f"  element   {element_of(told[0])}" for line in lines) and len(lines) <= MOST_LINES
+    assert any(line == f"  element   {element_of(entries[0])}" for line in lines) and len(lines) <= MOST_LINES

@@ -75,8 +75,8 @@ def test_a_blocked_port_stops_who_needs_it_until_it_is_undone(
     assert steps(run) <= before + 1
     assert port_blocked.KIND.still(between_job, victim) == {"port": PORT, "lost": lost, "ways": len(lost)}
     assert not port_blocked.KIND.ended(between_job, victim)
-    told = "rules from the hosts" if on_hosts(between_job) else "rules and 0 limits from the run's network"
-    assert undo_all(run, between_job) == [f"removed {len(lost)} {told}"]
+    message = "rules from the hosts" if on_hosts(between_job) else "rules and 0 limits from the run's network"
+    assert undo_all(run, between_job) == [f"removed {len(lost)} {message}"]
     assert rules_left(between_job) == []
     assert port_blocked.KIND.ended(between_job, victim)
     assert port_blocked.KIND.still(between_job, victim)["lost"] == []

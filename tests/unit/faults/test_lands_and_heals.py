@@ -30,6 +30,7 @@ from chaos.machine.job.protocol import LaunchSpec
 from chaos.machine.linux.commands import SystemCommands
 from chaos.machine.linux.disk_image import make_image, mount_image, thaw
 from chaos.machine.linux.mounts import mounts_at, mounts_in, unmount
+from chaos.machine.linux.process import has_ended
 from chaos.store.directory import RunDirectory
 from tests.kit.spread import spread
 from tests.unit.faults.conftest import Undo, started
@@ -263,7 +264,7 @@ def test_a_condition_is_shown_until_what_it_lies_on_has_gone(
     assert (kind.still(job, victim) or {}).keys() <= landed.keys()
     assert not kind.gone(job, victim)
     job.signal(job.launcher, signal.SIGKILL)
-    wait_for("end", lambda: job.state(job.launcher) in ("gone", "zombie"), seconds=30, clock=SYSTEM_CLOCK)
+    wait_for("end", lambda: has_ended(job.state(job.launcher)), seconds=30, clock=SYSTEM_CLOCK)
     assert kind.gone(job, victim) == (kind.look_every is not None) == (name in ("cpu-quota", "fd-limit"))
     if not kind.gone(job, victim):
         assert (kind.still(job, victim) or {}).keys() == landed.keys()
@@ -278,9 +279,9 @@ def test_a_load_that_has_ended_by_itself_is_not_shown(
     kind, victim = kind_of(name), victim_of(name, run, job, storage)
     assert isinstance(kind, StillShown)
     lay(kind, run, job, victim)
-    told = said(victim)
-    assert told is not None
-    os.kill(told["pid"], signal.SIGKILL)
+    message = said(victim)
+    assert message is not None
+    os.kill(message["pid"], signal.SIGKILL)
     wait_for("end", lambda: not is_held(switch_of(victim)), seconds=30, clock=SYSTEM_CLOCK)
     assert kind.still(job, victim) is None
     job.signal(job.launcher, signal.SIGKILL)

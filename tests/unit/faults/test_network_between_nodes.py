@@ -11,6 +11,7 @@ from chaos.base.wait import wait_for
 from chaos.doctor import Machine, probe
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.faults.network import network_delay, network_loss, network_rate, partition
+from chaos.machine.linux.process import has_ended
 from chaos.platforms.nodes_job import NodesJob
 from chaos.store.directory import RunDirectory
 from tests.kit.spread import at_night
@@ -60,8 +61,8 @@ def test_a_partition_stops_the_ranks_until_it_is_undone(
     before = steps(run)
     SYSTEM_CLOCK.sleep(0.5)  # time in which it must not go on, by as much as what was on its way
     assert steps(run) <= before + 1
-    told = "rules from the hosts" if on_hosts(between_job) else "rules and 0 limits from the run's network"
-    assert undo_all(run, between_job) == [f"removed {len(lost)} {told}"]
+    message = "rules from the hosts" if on_hosts(between_job) else "rules and 0 limits from the run's network"
+    assert undo_all(run, between_job) == [f"removed {len(lost)} {message}"]
     assert rules_left(between_job) == []
     assert partition.KIND.ended(between_job, victim)
     goes_on(run)
@@ -79,8 +80,8 @@ def test_a_rate_is_shown_by_what_was_sent_at_it(run: RunDirectory, between_job: 
     )
     assert shown["kbit"] == 256 and shown["bytes"] > 0
     goes_on(run)
-    told = "1 rules from the hosts" if on_hosts(between_job) else "0 rules and 1 limits from the run's network"
-    assert undo_all(run, between_job) == [f"removed {told}"]
+    message = "1 rules from the hosts" if on_hosts(between_job) else "0 rules and 1 limits from the run's network"
+    assert undo_all(run, between_job) == [f"removed {message}"]
     assert network_rate.KIND.ended(between_job, victim)
 
 
@@ -140,7 +141,7 @@ def test_without_a_connection_there_is_nothing_to_cut(run: RunDirectory, between
         next(process.identity for process in between_job.processes() if process.rank == 0), signal.SIGKILL
     )
     between_job.signal(victim.identity, signal.SIGKILL)
-    wait_for("end", lambda: between_job.state(victim.identity) in ("gone", "zombie"), seconds=60, clock=SYSTEM_CLOCK)
+    wait_for("end", lambda: has_ended(between_job.state(victim.identity)), seconds=60, clock=SYSTEM_CLOCK)
     with pytest.raises(FaultMissed, match="rank 1 has ended"):
         partition.KIND.evidence(between_job, victim)
 

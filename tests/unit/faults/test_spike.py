@@ -41,9 +41,9 @@ def test_it_is_registered() -> None:
 
 
 def test_the_rank_is_told_what_the_scenario_says(job: LocalJob, victim: Victim) -> None:
-    told: list[dict[str, Any]] = []
-    KIND.inject(job, replace(victim, answer=told.append))
-    assert told == [{"message": "alter", "repeat": 0, "norm": 7.5}]
+    fields: list[dict[str, Any]] = []
+    KIND.inject(job, replace(victim, answer=fields.append))
+    assert fields == [{"message": "alter", "repeat": 0, "norm": 7.5}]
 
 
 def test_a_rank_that_is_not_held_cannot_be_told(job: LocalJob, victim: Victim) -> None:

@@ -160,8 +160,8 @@ def heals_after_sigkill(run: RunDirectory, kind: str, *, rank: int = 1, **parame
     """
     (run.path / "history").mkdir(exist_ok=True)
     run.lock.release()
-    told = (str(run.path), run.token, kind, str(rank), json.dumps(parameters))
-    killed = subprocess.run([sys.executable, "-c", HARNESS, *told], capture_output=True, text=True)
+    entries = (str(run.path), run.token, kind, str(rank), json.dumps(parameters))
+    killed = subprocess.run([sys.executable, "-c", HARNESS, *entries], capture_output=True, text=True)
     assert killed.returncode == -signal.SIGKILL, killed.stderr
     router = Router.recorded(run.path)
     assert router is not None

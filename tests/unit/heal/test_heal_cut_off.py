@@ -162,14 +162,14 @@ def test_what_an_act_on_the_storage_was_killed_in_is_told_and_removed(
     before = set(storage.parent.rglob("*"))
     killed_while(act, storage)
     (left,) = set(storage.parent.rglob("*")) - before
-    told = f"left by an act that was cut off: {left.resolve()}"
-    assert told in leftovers(reports, NOBODY)
+    message = f"left by an act that was cut off: {left.resolve()}"
+    assert message in leftovers(reports, NOBODY)
     (report,) = heal_all(reports)
-    assert (report.run, report.outcome, report.leftovers) == (dead.run, "healed", [told])
+    assert (report.run, report.outcome, report.leftovers) == (dead.run, "healed", [message])
     assert report.done == [f"removed {left.resolve()}"]
     assert set(storage.parent.rglob("*")) == before
     assert heal_all(reports) == [] and heal_run(dead.path).outcome == "nothing"
-    assert told not in leftovers(reports, NOBODY)
+    assert message not in leftovers(reports, NOBODY)
 
 
 @pytest.fixture
@@ -186,13 +186,13 @@ def test_digests_that_were_being_written_are_told_and_removed(
 ) -> None:
     killed_while("digests are kept", checkpoint)
     (left,) = set(checkpoint.parent.iterdir()) - {checkpoint}
-    told = f"left by an act that was cut off: {left.resolve()}"
-    assert told in leftovers(reports, NOBODY)
+    message = f"left by an act that was cut off: {left.resolve()}"
+    assert message in leftovers(reports, NOBODY)
     (report,) = heal_all(reports)
-    assert (report.run, report.outcome, report.leftovers) == (dead.run, "healed", [told])
+    assert (report.run, report.outcome, report.leftovers) == (dead.run, "healed", [message])
     assert report.done == [f"removed {left.resolve()}"]
     assert list(checkpoint.parent.iterdir()) == [checkpoint] and checkpoint.read_bytes() == b"large"
-    assert heal_all(reports) == [] and told not in leftovers(reports, NOBODY)
+    assert heal_all(reports) == [] and message not in leftovers(reports, NOBODY)
 
 
 def test_files_that_are_only_called_like_unfinished_digests_are_left(dead: RunDirectory, checkpoint: Path) -> None:

@@ -72,8 +72,8 @@ def test_a_private_directory_too_deep_to_be_removed_is_told(
     with monkeypatch.context() as patched:
         patched.setattr("shutil.rmtree", recurse)
         (report,) = heal_all(reports)
-    told = f"{private / 'rank_0'} has too many levels of directories below: remove it by rm -r"
-    assert process.wait(60) == -9 and report.failed == [f"private-directory: {told}"], report
+    message = f"{private / 'rank_0'} has too many levels of directories below: remove it by rm -r"
+    assert process.wait(60) == -9 and report.failed == [f"private-directory: {message}"], report
     (again,) = heal_all(reports)
     assert again.outcome == "healed" and not private.exists()
 
@@ -86,5 +86,5 @@ def test_a_mount_whose_files_cannot_all_be_kept_is_left_and_told(
     process = start("sleep", "1000", run=dead.token)
     (report,) = heal_all(reports)
     assert process.wait(60) == -9
-    told = f"{mounted}: has more than 256 levels of directories below"
-    assert any(told in text for text in report.failed) and len(mounts_at(mounted)) == 1
+    message = f"{mounted}: has more than 256 levels of directories below"
+    assert any(message in text for text in report.failed) and len(mounts_at(mounted)) == 1

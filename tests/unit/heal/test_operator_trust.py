@@ -110,9 +110,9 @@ def test_the_command_ends_with_3_and_says_how_to_go_on(
     said = capsys.readouterr().out
     assert "REFUSED" in said and f"chaos heal {left.path} --trust" in said and "\x1b" not in said
     assert entry(["heal", left.run, "--reports", str(reports), "--json"]) == codes.HARNESS
-    told = json.loads(capsys.readouterr().out)
-    (one,) = told["runs"]
-    assert (told["healed"], one["outcome"], len(one["would"])) == (False, "refused", 4)
+    result = json.loads(capsys.readouterr().out)
+    (one,) = result["runs"]
+    assert (result["healed"], one["outcome"], len(one["would"])) == (False, "refused", 4)
 
 
 def test_a_run_after_a_reboot_is_still_its_users(left: RunDirectory) -> None:

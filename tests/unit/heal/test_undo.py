@@ -86,8 +86,8 @@ def test_ending_a_job_ends_the_runs_processes_only(start: Start, token: str, con
         "sh", "-c", "trap '' TERM; sleep 1000 & env -i sleep 1001 & wait", run=token, MS_ROLE="MS_WORKER", RANK_ID="3"
     )
     wait_for("three processes", lambda: len(find_run_processes(token)) == 3, seconds=60)
-    told = end_job(step("end-job", run=token), context)  # in order of PIDs, which may have begun anew
-    assert told.startswith("ended ") and "rank 3 " in told
+    answer = end_job(step("end-job", run=token), context)  # in order of PIDs, which may have begun anew
+    assert answer.startswith("ended ") and "rank 3 " in answer
     assert find_run_processes(token) == []
     assert other.poll() is None
     assert end_job(step("end-job", run=token), context) == "no process of the run was left"

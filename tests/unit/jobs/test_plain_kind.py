@@ -76,8 +76,8 @@ def test_the_launcher_starts_each_rank_in_a_session_of_its_own_and_ends(tmp_path
         logs = [tmp_path / f"worker_{rank}.log" for rank in range(2)]
         wait_for("what the ranks say", lambda: all(log.read_text() for log in logs), seconds=60)
         for rank, log in enumerate(logs):
-            told = json.loads(log.read_text())
-            assert told == {
+            result = json.loads(log.read_text())
+            assert result == {
                 "MS_ROLE": "MS_WORKER",
                 "MS_NODE_ID": str(rank),
                 "MS_WORKER_NUM": "2",

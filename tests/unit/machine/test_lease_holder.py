@@ -52,10 +52,10 @@ def another(directory: Path) -> Iterator[subprocess.Popen[str]]:
 
 def blocked(directory: Path, clock: Clock) -> str:
     """What a run is told that needs a core and gets none."""
-    told: list[str] = []
+    entries: list[str] = []
     with pytest.raises(DeadlineExpired):
-        Leases(directory, cores=range(2)).take_cores(1, wait=Patience(1, clock), blocked=told.append)
-    (said,) = told
+        Leases(directory, cores=range(2)).take_cores(1, wait=Patience(1, clock), blocked=entries.append)
+    (said,) = entries
     return said
 
 

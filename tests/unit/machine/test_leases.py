@@ -111,10 +111,10 @@ def test_a_claim_that_the_kernel_refuses_is_an_error_of_this_host(
 
 def test_a_third_job_waits_under_a_named_deadline_and_is_told_once(leases: Leases, clock: Clock) -> None:
     lease = leases.take_cores(2, wait=PATIENT)
-    told: list[str] = []
+    entries: list[str] = []
     with pytest.raises(DeadlineExpired, match="deadline 'a free core' of 5 s has expired"):
-        leases.take_cores(1, wait=Patience(5, clock), blocked=told.append)
-    (said,) = told
+        leases.take_cores(1, wait=Patience(5, clock), blocked=entries.append)
+    (said,) = entries
     assert "every core that would do is leased to another job on this host: cores 0, 1 by process" in said
     lease.release()
     lease.release()

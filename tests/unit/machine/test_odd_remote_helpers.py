@@ -328,8 +328,8 @@ def test_what_a_helper_says_of_an_error_is_text_of_some_length(text: Any) -> Non
     helper = failing("CommandError", text)
     with pytest.raises(PlatformError) as found:
         helper.leftovers([])
-    told = "x" * 2000 if isinstance(text, str) else "its remote helper does not say why it refuses that"
-    assert str(found.value) == f"node 3: leftovers: {told}"
+    message = "x" * 2000 if isinstance(text, str) else "its remote helper does not say why it refuses that"
+    assert str(found.value) == f"node 3: leftovers: {message}"
     helper.close()
 
 

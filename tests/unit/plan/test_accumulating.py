@@ -37,11 +37,11 @@ def test_an_online_repair_goes_back_to_the_last_update(
 ) -> None:
     found = plan(at(kind, step, phase), job={**TWO, "protection": ("UCE", "HCCE")})
     assert [recovery.step for recovery in found.response.recoveries] == [after]
-    told = any(
+    answer = any(
         f"training goes on after step {after}, with nothing accumulated" in reason
         for reason in found.explanation.reasons
     )
-    assert told == ((step, phase) in ((8, "forward"), (9, "step.end")))
+    assert answer == ((step, phase) in ((8, "forward"), (9, "step.end")))
 
 
 def test_a_lost_rank_is_replaced_after_the_last_update(plan: Planner) -> None:

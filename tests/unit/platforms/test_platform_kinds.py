@@ -40,9 +40,9 @@ def test_whatever_it_names_is_known(name: str) -> None:
 @EVERY
 def test_its_example_is_a_part_of_a_scenario(name: str) -> None:
     kind = platform_kind(name)
-    told = {} if kind.settings is None or not kind.example else {kind.settings: kind.example}
-    assert Cluster.model_validate({"platform": name, "ranks": 2, **told}).platform == name
-    assert told or not kind.needs_settings
+    fields = {} if kind.settings is None or not kind.example else {kind.settings: kind.example}
+    assert Cluster.model_validate({"platform": name, "ranks": 2, **fields}).platform == name
+    assert fields or not kind.needs_settings
 
 
 def test_what_only_some_platforms_carry_has_one_to_be_shown_on() -> None:

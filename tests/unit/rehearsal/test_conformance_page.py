@@ -50,8 +50,8 @@ def test_the_table_has_the_rows_that_this_is_about() -> None:
 
 
 def test_a_scenario_that_no_row_names_is_said_not_to_have_run() -> None:
-    told = set().union(*map(named, rows().values()))
-    assert any(needs and name not in told for name, needs in scenarios().items())
+    answer = set().union(*map(named, rows().values()))
+    assert any(needs and name not in answer for name, needs in scenarios().items())
     assert "there was no run of any other scenario that no row names" in rows()["scenarios, not run"]
 
 
@@ -61,6 +61,6 @@ def test_no_row_names_a_scenario_that_there_is_not() -> None:
 
 
 def test_what_was_not_run_is_in_no_row_of_what_was() -> None:
-    told = {row: named(text) for row, text in rows().items()}
-    not_run = told.pop("scenarios, not run")
-    assert not_run and not not_run & set().union(*told.values())
+    fields = {row: named(text) for row, text in rows().items()}
+    not_run = fields.pop("scenarios, not run")
+    assert not_run and not not_run & set().union(*fields.values())

@@ -31,8 +31,8 @@ def test_the_report_says_which_pod_was_replaced_by_which_and_which_was_not(tmp_p
     out = io.StringIO()
     print_result(result, Console(file=out, width=60))
     assert "recovery 1 by TTP: the pod of node 0: untouched: pod-0 (uid-0) on worker-0\n" in out.getvalue()
-    told = "the pod of node 1: replaced: pod-1 (uid-1) on worker-1 → pod-1-b (uid-1-b) on worker-9\n"
-    assert f"recovery 1 by TTP: {told}" in out.getvalue()
+    message = "the pod of node 1: replaced: pod-1 (uid-1) on worker-1 → pod-1-b (uid-1-b) on worker-9\n"
+    assert f"recovery 1 by TTP: {message}" in out.getvalue()
 
 
 def test_a_container_that_was_started_again_is_told_apart_from_another_pod(tmp_path: Path) -> None:

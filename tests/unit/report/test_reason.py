@@ -109,5 +109,7 @@ def test_an_interrupted_fault_free_run_is_told_of_as_what_it_was() -> None:
 def test_a_fault_that_could_not_be_undone_is_named() -> None:
     failed = Event("undo.failed", 1, 1, "harness", 1, data={"why": "the mount is busy"})
     end = Event("run.end", 2, 2, "harness", 2, data={"interrupted": True})
-    told = reason_of("unknown", [], History((failed, end)))
-    assert "not everything could be undone (the mount is busy): chaos heal" in told and "no job was started" in told
+    message = reason_of("unknown", [], History((failed, end)))
+    assert (
+        "not everything could be undone (the mount is busy): chaos heal" in message and "no job was started" in message
+    )

@@ -261,8 +261,8 @@ def test_ctrl_c_ends_the_run_in_order(drive: Run, at: str, tmp_path: Path) -> No
 
 def test_ctrl_c_in_the_fault_free_run_says_what_became_of_that(drive: Run) -> None:
     outcome = drive(KILL, baseline="auto", progress=Interrupting("rank.found"))
-    told = json.loads((outcome.run_dir / "result.json").read_text())["reason"]
-    assert told == "interrupted in the fault-free run; job ended; no fault was made; nothing left"
+    answer = json.loads((outcome.run_dir / "result.json").read_text())["reason"]
+    assert answer == "interrupted in the fault-free run; job ended; no fault was made; nothing left"
     (event,) = history_of(outcome).select("baseline.interrupted")
     assert (outcome.run_dir.parent / event.data["run"] / "history").is_dir()
 
@@ -544,8 +544,8 @@ def test_a_source_that_is_not_there_is_no_defect_of_the_harness(
     monkeypatch.setattr(kind.KIND, "fingerprint", missing, raising=False)
     with pytest.raises(Refused, match=r"there is no file x\.py") as refused:
         drive(baseline=baseline)
-    told = explain(refused.value, ["run", "x.yaml"], debug=False)
-    assert told == "chaos: the run was not started: job.script: there is no file x.py"
+    answer = explain(refused.value, ["run", "x.yaml"], debug=False)
+    assert answer == "chaos: the run was not started: job.script: there is no file x.py"
 
 
 def assert_told_as_changed(

@@ -253,5 +253,5 @@ def test_directories_too_deep_to_be_searched_are_recorded_and_everything_is_put_
         make_deep(run.path / "job" / "deep")
         (run.path / "job" / "a.tmp").touch()
     assert closed(run) == ["job", "private-directory"]
-    told = f"{run.path / 'job'}: has more than 256 levels of directories below"
-    assert hygiene(run) == {**CLEAN, "stale": ["job/a.tmp"], "unsearched": [told]}
+    message = f"{run.path / 'job'}: has more than 256 levels of directories below"
+    assert hygiene(run) == {**CLEAN, "stale": ["job/a.tmp"], "unsearched": [message]}

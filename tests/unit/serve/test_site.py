@@ -270,6 +270,6 @@ def test_a_page_that_cannot_be_made_is_told_without_the_token(
 ) -> None:
     monkeypatch.setattr(site, "_runs", None)
     assert get(f"run/{RUN}/").status is HTTPStatus.INTERNAL_SERVER_ERROR
-    told = capsys.readouterr().err
-    assert "chaos: a page could not be made: AttributeError" in told
-    assert site.guard.token not in told
+    answer = capsys.readouterr().err
+    assert "chaos: a page could not be made: AttributeError" in answer
+    assert site.guard.token not in answer

@@ -90,8 +90,8 @@ def test_a_kind_of_undo_that_was_open_at_no_kill_is_told() -> None:
         replace(KILL, open=["end-job", "unmount-storage"], killed=False),
         replace(KILL, open=["switch-off"], cell="a"),
     ]
-    told = tally(WHOLE.of, kills, ["end-job", "leave-group", "switch-off", "unmount-storage"])
-    assert (told.hit, told.missed) == (["end-job", "leave-group"], ["switch-off", "unmount-storage"])
+    answer = tally(WHOLE.of, kills, ["end-job", "leave-group", "switch-off", "unmount-storage"])
+    assert (answer.hit, answer.missed) == (["end-job", "leave-group"], ["switch-off", "unmount-storage"])
 
 
 def test_records_of_before_the_kinds_of_undo_were_told_are_read(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
 from chaos.doctor import Machine, probe
 from chaos.machine.linux.net.namespace import Namespace
-from chaos.machine.linux.process import identify, state
+from chaos.machine.linux.process import has_ended, identify, state
 from chaos.platforms.network.addressing import link_of
 from chaos.platforms.network.leftovers import LINK
 from chaos.platforms.network.relays import _device
@@ -50,7 +50,7 @@ def started_by_a_killed_harness(*command: str) -> Iterator[tuple[int, int]]:
     try:
         yield harness.pid, child.pid
     finally:
-        if state(child) not in ("gone", "zombie"):
+        if not has_ended(state(child)):
             os.kill(child.pid, signal.SIGKILL)
 
 
@@ -58,9 +58,9 @@ def test_what_outlives_its_harness_is_found(reports: Path, monkeypatch: pytest.M
     monkeypatch.setattr(module, "_END_SECONDS", 0.1)
     reports.mkdir()
     with started_by_a_killed_harness("sleep", "1000") as (harness, child):
-        told = f"process {child}: sleep 1000, which has to end with its harness"
-        assert leftovers(reports, harness) == [told]
-        assert leftovers(reports, NOBODY, harness) == [told]
+        message = f"process {child}: sleep 1000, which has to end with its harness"
+        assert leftovers(reports, harness) == [message]
+        assert leftovers(reports, NOBODY, harness) == [message]
 
 
 def test_a_session_of_somebody_else_is_not_blamed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,8 +111,8 @@ def test_a_platform_that_can_tell_is_asked_and_one_that_cannot_leaves_nothing(
     monkeypatch.setattr(module, "kind_of_step", lambda step: PlatformKind("hosts", cast("Any", Hosts)))
     monkeypatch.setattr(module, "platform_of_step", lambda step: Hosts())
     assert left_on_platform(dead.path, dead.token, [on("hosts", answers=True)]) == ["a:/tmp/chaos-1"]
-    told = ["not searched: the platform hosts: host a does not answer"]
-    assert left_on_platform(dead.path, dead.token, [on("hosts", answers=False)]) == told
+    entries = ["not searched: the platform hosts: host a does not answer"]
+    assert left_on_platform(dead.path, dead.token, [on("hosts", answers=False)]) == entries
     monkeypatch.undo()
     assert left_on_platform(dead.path, dead.token, [on("local-nodes")]) == []
     assert left_on_platform(dead.path, dead.token, [UndoStep("job", None, "end-job")]) == []

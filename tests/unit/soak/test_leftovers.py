@@ -121,5 +121,5 @@ def test_an_open_step_is_found_by_its_id(dead: RunDirectory, reports: Path) -> N
 
 def test_directories_too_deep_to_be_searched_are_told(dead: RunDirectory, reports: Path, make_deep: MakeDeep) -> None:
     make_deep(dead.path / "job" / "deep")
-    told = f"not searched: {reports.resolve()}: has more than 256 levels of directories below"
-    assert told in leftovers(reports, NOBODY)
+    message = f"not searched: {reports.resolve()}: has more than 256 levels of directories below"
+    assert message in leftovers(reports, NOBODY)

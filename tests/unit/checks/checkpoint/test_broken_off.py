@@ -40,11 +40,13 @@ def saves(pid: int, *events: str, path: object = "job/checkpoints/net-1_4.ckpt",
 
 def half(*events: Event, plan: Plan = PLAN, codes: dict[int, int | None] | None = None) -> set[str]:
     """The names that are excused. ``codes``: the exit codes of processes, None for a signal."""
-    told = {OLD: None, NEW: 0, OTHER: 0, **(codes or {})}
+    fields = {OLD: None, NEW: 0, OTHER: 0, **(codes or {})}
     harness = [
         Event("fault.injecting", 6, 6, "harness", 0, "train", 0, OLD, {"fault": "death"}, "h:1"),
         *(
-            Event("rank.exit", 7 + at, 7 + at, "harness", at, "train", int(pid == OTHER), pid, ended(told[pid]), "h:2")
+            Event(
+                "rank.exit", 7 + at, 7 + at, "harness", at, "train", int(pid == OTHER), pid, ended(fields[pid]), "h:2"
+            )
             for at, pid in enumerate((OLD, NEW, OTHER), 1)
         ),
     ]

@@ -234,7 +234,7 @@ def with_weights(run: GoodRun, place: str = WEIGHTS) -> GoodRun:
     for rank in range(RANKS):
         weights = {name: array for name, array in state_after(rank, SAVED).items() if name.startswith("layer1.")}
         run.saved[10 + rank] = Saved(f"job/{place.format(rank)}", weights, {})
-        told: Record = {
+        fields: Record = {
             "attempt": "train",
             "rank": rank,
             "pid": pid_of("train", rank),
@@ -242,7 +242,7 @@ def with_weights(run: GoodRun, place: str = WEIGHTS) -> GoodRun:
             "step": SAVED,
         }
         for number, event in enumerate(("checkpoint.begin", "checkpoint.end")):
-            one = record(10.453 + 0.001 * number, event, **told, path=place.format(rank))
+            one = record(10.453 + 0.001 * number, event, **fields, path=place.format(rank))
             run.add(f"train-rank_{rank}", one)
     return run
 
@@ -310,10 +310,10 @@ def test_what_was_loaded_is_judged_by_what_was_remembered_of_it(judged: Judge) -
 
 def test_another_state_than_the_remembered_one_fails(judged: Judge) -> None:
     run = overwritten()
-    told = run.only(REMEMBERED, path=run.saved[1].path)["state"]
-    told["digests"]["layer1.bias"] = "0" * 32
+    answer = run.only(REMEMBERED, path=run.saved[1].path)["state"]
+    answer["digests"]["layer1.bias"] = "0" * 32
     assert said(judged(run), "resume", "fail", "parameters of rank 1 are not the file's: layer1.bias")
-    told["numbers"]["global_step"] = SAVED - 1
+    answer["numbers"]["global_step"] = SAVED - 1
     assert said(judged(run), "resume", "unknown", STEP_KNOWN)
 
 
@@ -390,9 +390,9 @@ def test_an_end_of_life_checkpoint_of_no_known_rank_does_not_count_as_missing(ju
 
 
 def saved_by(rank: int, path: Path) -> list[Event]:
-    told = {"kind": "periodic", "step": 8, "path": str(path.relative_to(path.parents[2]))}
+    fields = {"kind": "periodic", "step": 8, "path": str(path.relative_to(path.parents[2]))}
     return [
-        Event(name, 5, 5, f"train-rank_{rank}", 1, "train", rank, 7, told)
+        Event(name, 5, 5, f"train-rank_{rank}", 1, "train", rank, 7, fields)
         for name in ("checkpoint.begin", "checkpoint.end")
     ]
 

@@ -90,8 +90,8 @@ def test_a_file_of_another_step_than_the_one_at_which_it_was_saved_fails(
     saved_after(run, "digest", step)
     (finding,) = of_step(run, judged)
     assert finding.verdict == "fail" and "rank_1" in finding.where[0]
-    told = f"rank 1's file holds step {SAVED}, and by its record the rank has saved step {step}: "
-    assert finding.seen.startswith(told)
+    message = f"rank 1's file holds step {SAVED}, and by its record the rank has saved step {step}: "
+    assert finding.seen.startswith(message)
 
 
 def test_a_file_that_was_saved_before_its_step_had_ended_may_hold_the_step_before(run: GoodRun, judged: Judge) -> None:

@@ -70,8 +70,8 @@ def landing(*nodes: Any) -> Event:
 
 
 def test_the_end_of_a_stopped_node_is_placed_on_the_clock_of_the_history() -> None:
-    told = {"finished": "2001-09-09T01:46:40.5Z"}
-    assert ended_at(landing(told, told)) == 8_800_000_000
+    fields = {"finished": "2001-09-09T01:46:40.5Z"}
+    assert ended_at(landing(fields, fields)) == 8_800_000_000
     assert ended_at(landing({"finished": "2001-09-09T01:46:40.123456789Z"})) == 8_423_456_789
     assert ended_at(landing({"finished": "2001-09-09T01:46:40Z"})) == 8_300_000_000
 

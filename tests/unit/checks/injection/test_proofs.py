@@ -217,8 +217,8 @@ def test_a_condition_without_an_end_is_there_when_the_launch_ends(kind: str, run
 
 def ended_before(run: GoodRun, *, seconds: float, **changed: Any) -> GoodRun:
     """Rank 0, whose limit of files is low, has ended before the launch; it was looked at so long before."""
-    told = without_end(run, "fd-limit").only("fault.ending", fault="first")["evidence"][0]
-    told.update({"ended": True, "looked": last_of_rank_0(run) - int(seconds * 1e9), **changed})
+    answer = without_end(run, "fd-limit").only("fault.ending", fault="first")["evidence"][0]
+    answer.update({"ended": True, "looked": last_of_rank_0(run) - int(seconds * 1e9), **changed})
     return run
 
 

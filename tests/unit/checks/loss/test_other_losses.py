@@ -129,8 +129,8 @@ def test_what_it_finds_counts(
     of = logs()
     change(of)
     judgement = judged(silenced(run, of))
-    told = seen(judgement, check, verdict) + "".join(map(str, places(judgement, check, verdict)))
-    assert text in told
+    message = seen(judgement, check, verdict) + "".join(map(str, places(judgement, check, verdict)))
+    assert text in message
 
 
 def places(judgement: Judgement, check: str, verdict: str) -> list[str]:

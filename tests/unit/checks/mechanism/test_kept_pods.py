@@ -153,8 +153,8 @@ def test_a_job_that_ends_and_is_started_again_keeps_no_pods_and_tells_of_them(tm
     run = in_pods(good_run())
     replaced(run, 1, 11.0)
     assert findings(run, tmp_path / "run") == []
-    told: Any = [(fate.node, fate.what) for fate in pod_fates(run.plan, read_history(tmp_path / "run" / "history"))]
-    assert told == [(0, "untouched"), (1, "replaced")]
+    entries: Any = [(fate.node, fate.what) for fate in pod_fates(run.plan, read_history(tmp_path / "run" / "history"))]
+    assert entries == [(0, "untouched"), (1, "replaced")]
 
 
 def test_nothing_is_said_of_a_job_that_ran_in_no_pods(tmp_path: Path) -> None:

@@ -114,8 +114,8 @@ def test_a_good_pause_passes() -> None:
 def test_a_rank_that_trains_while_it_is_paused_fails() -> None:
     history = Written().history()
     trained = event("step.begin", 2.0, 1, step=6)
-    told = judged(history=History(tuple(sorted((*history.events, trained), key=lambda fact: fact.mono))))
-    assert ("fail", "rank 1 began step 6 while it was paused") in told
+    answer = judged(history=History(tuple(sorted((*history.events, trained), key=lambda fact: fact.mono))))
+    assert ("fail", "rank 1 began step 6 while it was paused") in answer
 
 
 def test_ranks_that_stop_after_different_steps_fail() -> None:

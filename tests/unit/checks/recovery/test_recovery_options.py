@@ -159,9 +159,9 @@ def test_saving_in_the_background_needs_another_thread(
     for rank in range(RANKS):
         end = run.only("step.end", attempt="train", rank=rank, step=2)
         more = {"kind": "periodic", "path": f"/r/job/rank_{rank}/mnist-1_2.ckpt", "asynchronous": True}
-        told = {"ok": True} if background is None else {"ok": True, "background": background or rank != 2}
+        answer = {"ok": True} if background is None else {"ok": True, "background": background or rank != 2}
         for late, (name, fields) in enumerate(
-            {"checkpoint.begin": {}, "checkpoint.end": {}, "checkpoint.written": told}.items(), 1
+            {"checkpoint.begin": {}, "checkpoint.end": {}, "checkpoint.written": answer}.items(), 1
         ):
             late_end = {"mono": end["mono"] + late, "wall": end["wall"] + late}
             run.add(f"train-rank_{rank}", {**end, **late_end, "event": name, **more, **fields})

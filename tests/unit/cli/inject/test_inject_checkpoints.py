@@ -62,8 +62,8 @@ def files(directory: Path) -> dict[str, tuple[bytes, int]]:
 
 
 def told_of(ended: Ended) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads(ended.out)
-    return told
+    fields: dict[str, Any] = json.loads(ended.out)
+    return fields
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -73,16 +73,16 @@ def test_the_newest_file_of_the_rank_is_damaged_with_evidence_and_put_back(
     before = files(job.work)
     ended = chaos("inject", kind, "--rank", "1", "--job", str(job.logs), "--for", "100ms", "--json")
     assert ended.code == 0, ended.err
-    told = told_of(ended)
-    (hit,) = told["hits"]
-    assert (told["outcome"], told["undone"], told["left"], hit["why"]) == ("landed", True, [], "")
+    answer = told_of(ended)
+    (hit,) = answer["hits"]
+    assert (answer["outcome"], answer["undone"], answer["left"], hit["why"]) == ("landed", True, [], "")
     shown = hit["evidence"]
     assert (shown["file"], shown["step"]) == (f"checkpoints/rank_1/{NEWEST}", 8)
     assert shown["before"] == hashlib.sha256(content(8)).hexdigest()
     assert (shown["after"] == shown["before"]) == (kind == "rename-checkpoint")
     assert shown["said_by"] == "the file itself"
     assert files(job.work) == before
-    run = Path(told["directory"])
+    run = Path(answer["directory"])
     assert Ledger(run / "undo.jsonl").read().open == []
     assert not (run / "damaged").exists()
     assert read_history(run / "history").problems == ()
@@ -99,8 +99,8 @@ def test_one_file_of_a_save_in_mindformers_new_layout_is_hit(chaos: Call, job: O
     for part, file in (("common.json", "common.json"), ("optimizer", "tiny-opt-0000000-0000001.safetensors")):
         ended = chaos(*call, "--set", f"part={part}")
         assert ended.code == 0, ended.err
-        told = told_of(ended)
-        assert told["hits"][0]["evidence"]["file"] == f"iteration_00000012/{file}"
+        answer = told_of(ended)
+        assert answer["hits"][0]["evidence"]["file"] == f"iteration_00000012/{file}"
         assert files(job.work) == before
     assert "there is no metadata.json beside" in chaos(*call, "--set", "part=metadata.json").err
 
@@ -142,8 +142,8 @@ def test_what_lies_behind_a_link_out_of_the_job_is_refused(
     (job.work / "checkpoints").rename(tmp_path / "elsewhere")
     (job.work / "checkpoints").symlink_to(tmp_path / "elsewhere")
     before = files(tmp_path / "elsewhere")
-    told = refused(chaos, job)
-    assert f"{job.work / 'checkpoints'} is a link to {tmp_path / 'elsewhere'}" in told
+    message = refused(chaos, job)
+    assert f"{job.work / 'checkpoints'} is a link to {tmp_path / 'elsewhere'}" in message
     (job.work / "checkpoints").unlink()
     (job.work / "rank_1").mkdir()
     (job.work / "rank_1" / NEWEST).symlink_to(tmp_path / "elsewhere" / "rank_1" / NEWEST)
@@ -221,10 +221,10 @@ def test_a_file_that_the_job_has_saved_since_is_left_alone_and_that_is_told(
     path.with_suffix(".tmp").write_bytes(content(12))
     path.with_suffix(".tmp").replace(path)
     out, _ = process.communicate(timeout=WAIT)
-    told = json.loads(out)
-    assert "another file is there, or none" in told["hits"][0]["why"]
+    result = json.loads(out)
+    assert "another file is there, or none" in result["hits"][0]["why"]
     assert path.read_bytes() == content(12)
-    (healed,) = read_history(Path(told["directory"]) / "history").select("fault.healed")
+    (healed,) = read_history(Path(result["directory"]) / "history").select("fault.healed")
     assert "the job has saved another" in healed.data["how"]
 
 

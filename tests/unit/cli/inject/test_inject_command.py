@@ -68,14 +68,14 @@ def test_a_rank_is_ended_and_the_kernel_says_so(
     identities = job.identities()
     ended = chaos("inject", kind, "--rank", "1", "--job", str(job.logs), "--json")
     assert ended.code == 0, ended.err
-    told = json.loads(ended.out)
-    (hit,) = told["hits"]
-    assert (told["outcome"], told["undone"]) == ("landed", None)
+    result = json.loads(ended.out)
+    (hit,) = result["hits"]
+    assert (result["outcome"], result["undone"]) == ("landed", None)
     assert (hit["pid"], hit["start_time"]) == (identities[1].pid, identities[1].start_time)
     assert hit["evidence"]["said_by"] == "the kernel, by the status of its zombie"
     assert job.ranks[1].wait() == -number
     assert state(identities[0]) == "alive"
-    history = read_history(Path(told["directory"]) / "history")
+    history = read_history(Path(result["directory"]) / "history")
     assert history.problems == ()
     landed = history.first("fault.landed")
     assert landed is not None and landed.data["evidence"][0]["signal"] == number
@@ -229,10 +229,10 @@ def test_an_end_that_nobody_can_tell_is_unknown(
     monkeypatch.setattr("chaos.machine.running.adopted.read_stat", lambda pid: None)
     ended = chaos("inject", "kill", "--rank", "1", "--job", str(job.logs), "--json")
     assert ended.code == 2
-    told = json.loads(ended.out)
-    assert told["outcome"] == "unknown"
-    assert "nobody: its parent has collected the status" in told["hits"][0]["why"]
-    assert read_history(Path(told["directory"]) / "history").first("fault.landed") is None
+    result = json.loads(ended.out)
+    assert result["outcome"] == "unknown"
+    assert "nobody: its parent has collected the status" in result["hits"][0]["why"]
+    assert read_history(Path(result["directory"]) / "history").first("fault.landed") is None
 
 
 def test_a_rank_that_ended_before_is_not_taken_for_hit(
@@ -262,8 +262,8 @@ def test_a_dry_run_shows_who_would_be_hit_and_changes_nothing(chaos: Call, job: 
     assert heads.split() == ["rank", "PID", "started", "role", "command", "container"]
     assert row.split()[:2] == ["1", str(job.ranks[1].pid)] and row.endswith("rank  sleep 1000")
     assert rest == f"not hit: rank 0 {job.ranks[0].pid}"
-    told = json.loads(chaos("inject", "kill", "--rank", "1", "--job", str(job.logs), "--dry-run", "--json").out)
-    assert [one["pid"] for one in told["would_hit"]] == [job.ranks[1].pid]
+    result = json.loads(chaos("inject", "kill", "--rank", "1", "--job", str(job.logs), "--dry-run", "--json").out)
+    assert [one["pid"] for one in result["would_hit"]] == [job.ranks[1].pid]
     assert {state(identity) for identity in job.identities().values()} == {"alive"}
     assert not reports.exists()
 
@@ -296,14 +296,14 @@ def test_the_scenario_that_a_refusal_shows_can_be_planned(
 ) -> None:
     directory = write_files(tmp_path)
     for kind in sorted(set(registry("faults").names()) - set(KINDS)):
-        told = chaos("inject", kind, "--rank", "1", "--job", str(job.logs)).err
-        scenario = textwrap.dedent("".join(line for line in told.splitlines(True) if line.startswith("  ")))
-        assert scenario.startswith("chaos: 1\n"), told
+        answer = chaos("inject", kind, "--rank", "1", "--job", str(job.logs)).err
+        scenario = textwrap.dedent("".join(line for line in answer.splitlines(True) if line.startswith("  ")))
+        assert scenario.startswith("chaos: 1\n"), answer
         assert plans_of(scenario, directory)
         cluster = yaml.safe_load(scenario)["cluster"]
-        assert ("platform" in cluster) is ("it needs the platform " + cluster.get("platform", "") in told)
+        assert ("platform" in cluster) is ("it needs the platform " + cluster.get("platform", "") in answer)
         if "nodes" in cluster:
-            assert f"{cluster['nodes']} nodes:" in told
+            assert f"{cluster['nodes']} nodes:" in answer
 
 
 @pytest.mark.parametrize(
@@ -324,10 +324,10 @@ def test_what_is_not_clear_is_bad_usage(
 
 
 def test_an_injection_is_not_judged(chaos: Call, job: OwnJob, reports: Path) -> None:
-    told = json.loads(chaos("inject", "kill", "--rank", "1", "--job", str(job.logs), "--json").out)
-    ended = chaos("analyze", told["run"])
+    result = json.loads(chaos("inject", "kill", "--rank", "1", "--job", str(job.logs), "--json").out)
+    ended = chaos("analyze", result["run"])
     assert ended.code == 64 and "nothing was planned, so there is no verdict" in ended.err
-    assert json.loads((Path(told["directory"]) / "injection.json").read_text()) == told
+    assert json.loads((Path(result["directory"]) / "injection.json").read_text()) == result
 
 
 @pytest.mark.parametrize(("answer", "code"), [(b"n\n", 130), (b"y\n", 0)])

@@ -103,13 +103,13 @@ def test_it_lands_lasts_for_its_time_and_is_undone(chaos: Call, kind: str, job: 
     given = CONDITIONS[kind] if "--for" in CONDITIONS[kind] else (*CONDITIONS[kind], "--for", "500ms")
     ended = chaos("inject", kind, *given, "--rank", "1", "--job", str(job.logs), "--json")
     assert ended.code == 0, ended.err + ended.out
-    told = json.loads(ended.out)
-    (hit,) = told["hits"]
-    assert (told["outcome"], told["undone"], hit["why"]) == ("landed", True, "")
+    result = json.loads(ended.out)
+    (hit,) = result["hits"]
+    assert (result["outcome"], result["undone"], hit["why"]) == ("landed", True, "")
     assert hit["evidence"]["said_by"].startswith("the kernel")
     is_as_before(identity, reports, before)
     assert seen(other, reports) == beside
-    run = Path(told["directory"])
+    run = Path(result["directory"])
     assert not (run / "beside").exists()
     content = Ledger(run / "undo.jsonl").read()
     assert content.open == [] and len(content.steps) == 1
@@ -135,8 +135,8 @@ def test_without_a_time_it_holds_until_it_is_ended_in_order(
     assert changed(before, seen(identity, reports)) >= {CHANGED[kind]}
     harness.send_signal(number)
     out, _ = harness.communicate(timeout=WAIT)
-    told = json.loads(out)
-    assert (harness.returncode, told["undone"], told["hits"][0]["why"]) == (0, True, "")
+    result = json.loads(out)
+    assert (harness.returncode, result["undone"], result["hits"][0]["why"]) == (0, True, "")
     is_as_before(identity, reports, before)
 
 
@@ -186,9 +186,9 @@ def test_what_somebody_else_has_taken_back_is_told(job: OwnJob, reports: Path) -
     wait_for("the landing", lambda: has_landed(reports), seconds=WAIT)
     resource.prlimit(identity.pid, resource.RLIMIT_NOFILE, (before, resource.prlimit(identity.pid, 7)[1]))
     out, _ = harness.communicate(timeout=WAIT)
-    told = json.loads(out)
-    assert (harness.returncode, told["undone"]) == (0, True)
-    assert "another process has undone it" in told["hits"][0]["why"]
+    result = json.loads(out)
+    assert (harness.returncode, result["undone"]) == (0, True)
+    assert "another process has undone it" in result["hits"][0]["why"]
     assert open_files_limit(identity) == before
 
 
@@ -199,9 +199,9 @@ def test_it_ends_with_the_ranks_that_it_is_in(name: str, job: OwnJob, reports: P
     job.ranks[1].kill()
     job.ranks[1].wait()
     out, _ = harness.communicate(timeout=WAIT)
-    told = json.loads(out)
-    assert (harness.returncode, told["undone"]) == (0, True)
-    assert "the rank has ended" in told["hits"][0]["why"]
+    result = json.loads(out)
+    assert (harness.returncode, result["undone"]) == (0, True)
+    assert "the rank has ended" in result["hits"][0]["why"]
 
 
 def test_what_a_rank_starts_under_a_low_limit_gets_it_back_too(chaos: Call, job: OwnJob, reports: Path) -> None:

@@ -70,10 +70,10 @@ def test_the_connection_of_the_port_is_reset_at_both_ends_and_the_rank_goes_on(
         "inject", "connection-reset", "--rank", "1", "--job", str(job.logs), "--set", f"port={port}", "--json"
     )
     assert ended.code == 0, ended.err
-    told = json.loads(ended.out)
-    (hit,) = told["hits"]
+    result = json.loads(ended.out)
+    (hit,) = result["hits"]
     (one,) = hit["evidence"]["reset"]
-    assert (told["outcome"], told["undone"]) == ("landed", None)
+    assert (result["outcome"], result["undone"]) == ("landed", None)
     assert (one["target_port"], one["confirmed"], hit["evidence"]["left"]) == (peers.ports[0], True, 0)
     assert hit["evidence"]["said_by"] == "the kernel (sock_diag)"
     with pytest.raises(ConnectionResetError):

@@ -52,8 +52,11 @@ def test_one_of_which_nothing_says_which_rank_it_is_keeps_its_pid(capsys: pytest
 def test_the_pids_of_many_are_in_what_is_printed_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     some = ranks(128)
     show(job(some), [some[2]], KIND, as_json=True)
-    told = json.loads(capsys.readouterr().out)
-    assert {one["pid"] for one in told["others"]} == {99, *(candidate.pid for candidate in some if candidate.rank != 2)}
+    result = json.loads(capsys.readouterr().out)
+    assert {one["pid"] for one in result["others"]} == {
+        99,
+        *(candidate.pid for candidate in some if candidate.rank != 2),
+    }
 
 
 def test_many_that_are_hit_are_a_set_in_a_question_and_in_the_report(capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,13 +65,13 @@ def test_the_verdict_is_that_of_cells_and_comparison() -> None:
 
 
 def test_the_checks_that_fail_are_told(tmp_path: Path) -> None:
-    told = json.loads(answer("fail", "pass", verdict="fail"))
+    result = json.loads(answer("fail", "pass", verdict="fail"))
     checks = [("loss", "fail"), ("run", "pass"), ("loss", "fail"), ("resume", "fail"), ("history", "unknown")]
-    told["cells"][0]["result"] = {"checks": [{"name": name, "verdict": verdict} for name, verdict in checks]}
-    assert read_answer(json.dumps(told))[2] == "loss resume"
-    assert read_answer(json.dumps(told))[3] == "vendor"  # nothing of it was simulated
-    told["comparisons"] = [{"verdict": "fail"}]
-    assert read_answer(json.dumps(told))[2] == "loss resume comparison"
+    result["cells"][0]["result"] = {"checks": [{"name": name, "verdict": verdict} for name, verdict in checks]}
+    assert read_answer(json.dumps(result))[2] == "loss resume"
+    assert read_answer(json.dumps(result))[3] == "vendor"  # nothing of it was simulated
+    result["comparisons"] = [{"verdict": "fail"}]
+    assert read_answer(json.dumps(result))[2] == "loss resume comparison"
 
 
 def counted(wanted: str = "pass", *, passed: int = 0, failed: int = 0, unknown: int = 0, harness: int = 0) -> Tally:

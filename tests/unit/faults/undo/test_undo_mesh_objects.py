@@ -34,13 +34,13 @@ class TwoPods:
 
     def __init__(self, cluster: Cluster, run: str) -> None:
         self.run_client, unused = cluster.run_client(run), cast("Any", None)
-        told = {"kubeconfig": None, "settings": SETTINGS}
+        fields = {"kubeconfig": None, "settings": SETTINGS}
         made = []
         for number in range(2):
             pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"{run}-{number}"}}
             found = self.run_client.create({**pod, "spec": {"nodeName": "worker-1"}})
             state = pod_state(found.object)
-            made.append(PodNode(number, found, state, "127.0.0.1", Path("p"), unused, self.run_client, unused, told))
+            made.append(PodNode(number, found, state, "127.0.0.1", Path("p"), unused, self.run_client, unused, fields))
         self.nodes = tuple(made)
 
     def node(self, number: int) -> PodNode:

@@ -48,9 +48,9 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
 @pytest.fixture
 def clusterd(cluster: Cluster) -> Clusterd:
     made = Clusterd(cluster)
-    told = {**GIVEN, "devices": tuple(GIVEN["devices"]), "kind": GIVEN["type"]}
-    del told["type"]
-    message = public_fault(RUN, "f1", node="worker-1", **told, began_ms=NOW, now_ms=NOW, assertion="occur")
+    fields = {**GIVEN, "devices": tuple(GIVEN["devices"]), "kind": GIVEN["type"]}
+    del fields["type"]
+    message = public_fault(RUN, "f1", node="worker-1", **fields, began_ms=NOW, now_ms=NOW, assertion="occur")
     send(cluster.run_client(), "f1", "worker-1", message)
     return made
 

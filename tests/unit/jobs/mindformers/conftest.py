@@ -76,8 +76,8 @@ class Room:
         """Let the job train with a checkout of this version; empty where its sources tell none."""
         package = self.path / "checkout" / "mindformers"
         (package / "tools" / "register").mkdir(parents=True, exist_ok=True)
-        told = f'__version__ = "{version}"\n' if version else ""
-        (package / "__init__.py").write_text(f'{told}raise SystemExit("never imported")\n', "utf-8")
+        message = f'__version__ = "{version}"\n' if version else ""
+        (package / "__init__.py").write_text(f'{message}raise SystemExit("never imported")\n', "utf-8")
         if template is not None:
             (package / "tools" / "register" / "template.py").write_text(template, "utf-8")
         if "checkout: checkout" not in self.scenario:

@@ -18,10 +18,10 @@ def test_what_is_left_out_comes_from_the_configuration(room: Room) -> None:
 
 
 def test_the_plan_tells_which_line_each_value_comes_from(room: Room) -> None:
-    told = room.plan().explanation.configured
-    assert told["job.seed"] == "job.yaml:1: seed: 7"
-    assert told["job.checkpoint_interval"] == "job.yaml:21: save_checkpoint_steps: 4"
-    assert told["cluster.parallel.data_parallel"] == "job.yaml:14: parallel_config.data_parallel: 4"
+    answer = room.plan().explanation.configured
+    assert answer["job.seed"] == "job.yaml:1: seed: 7"
+    assert answer["job.checkpoint_interval"] == "job.yaml:21: save_checkpoint_steps: 4"
+    assert answer["cluster.parallel.data_parallel"] == "job.yaml:14: parallel_config.data_parallel: 4"
     room.change("  sink_size: 1\n", "")
     assert (
         room.plan().explanation.configured["job.sink_size"]
@@ -36,9 +36,9 @@ def test_what_both_write_may_agree(room: Room) -> None:
 
 def test_what_both_write_differently_is_refused_with_both_lines(room: Room) -> None:
     room.change_scenario("steps: 12", "steps: 12\n  seed: 8")
-    told = room.refused()
-    assert told.startswith("scenario.yaml:7:9: job.seed is 8 here, but job.yaml:1: seed: 7\n")
-    assert "leave job.seed out of the scenario" in told
+    message = room.refused()
+    assert message.startswith("scenario.yaml:7:9: job.seed is 8 here, but job.yaml:1: seed: 7\n")
+    assert "leave job.seed out of the scenario" in message
 
 
 def test_an_override_counts_more_than_the_file_and_is_named(room: Room) -> None:

@@ -50,9 +50,9 @@ def test_aliases_that_multiply_are_counted_and_refused(tmp_path: Path) -> None:
     bomb = "a: &a [x, x, x, x, x, x, x, x, x, x]\n"
     for first, second in zip("abcdefgh", "bcdefghi", strict=True):
         bomb += f"{second}: &{second} [{', '.join([f'*{first}'] * 10)}]\n"
-    told = refused(write(tmp_path, bomb))
-    assert f"more than {MAX_VALUES} values" in told
-    assert ":5:" in told
+    message = refused(write(tmp_path, bomb))
+    assert f"more than {MAX_VALUES} values" in message
+    assert ":5:" in message
 
 
 def test_merge_keys_that_multiply_are_counted_and_refused(tmp_path: Path) -> None:
@@ -88,9 +88,9 @@ def test_merge_keys_that_multiply_are_counted_and_refused(tmp_path: Path) -> Non
     ],
 )
 def test_what_cannot_be_read_is_refused_with_its_place(tmp_path: Path, text: str | bytes, said: str) -> None:
-    told = refused(write(tmp_path, text))
-    assert said in told
-    assert told.startswith(str(tmp_path / "job.yaml"))
+    message = refused(write(tmp_path, text))
+    assert said in message
+    assert message.startswith(str(tmp_path / "job.yaml"))
 
 
 def test_what_is_no_plain_file_is_never_opened(tmp_path: Path) -> None:

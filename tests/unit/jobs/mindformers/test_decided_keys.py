@@ -45,8 +45,8 @@ def test_shards_that_do_not_divide_the_ranks_take_no_effect(room: Room, size: st
     room.change_scenario("[TTP]", "[]")
     plan = room.plan()
     assert len(plan.layout.replica_groups) == 4
-    told = plan.explanation.configured["cluster.parallel.optimizer_weight_shard_size"]
-    assert told.endswith(f"optimizer_weight_shard_size: {size} (all 4 data-parallel ranks)")
+    answer = plan.explanation.configured["cluster.parallel.optimizer_weight_shard_size"]
+    assert answer.endswith(f"optimizer_weight_shard_size: {size} (all 4 data-parallel ranks)")
 
 
 @pytest.mark.parametrize("change", ["use_parallel: False", ""])
@@ -152,9 +152,9 @@ def test_what_is_not_there_is_not_told(room: Room) -> None:
     assert not {"jit level", "weights from"} & room.plan().explanation.configured.keys()
     room.change("run_mode", "load_checkpoint: base.ckpt\nrun_mode")
     room.change("  device_target", "  jit_config: {jit_level: O1}\n  device_target")
-    told = room.plan().explanation.configured
-    assert told["weights from"] == "job.yaml:4: load_checkpoint: base.ckpt"
-    assert told["jit level"] == "job.yaml:24: context.jit_config.jit_level: O1"
+    answer = room.plan().explanation.configured
+    assert answer["weights from"] == "job.yaml:4: load_checkpoint: base.ckpt"
+    assert answer["jit level"] == "job.yaml:24: context.jit_config.jit_level: O1"
 
 
 def test_saving_in_the_background_is_read(room: Room) -> None:
@@ -211,8 +211,10 @@ def test_steps_are_spread_over_the_epochs(room: Room) -> None:
     assert (plan.training.last_step, plan.training.steps_per_epoch) == (12, 6)
     assert plan.explanation.configured["job.steps_per_epoch"] == "job.yaml:9: runner_config.epochs: 2 (6 steps in each)"
     room.change_scenario("steps: 12", "steps: 13")
-    told = room.refused()
-    assert "scenario.yaml:6:3: 13 steps are no whole number of steps in each epoch: job.yaml:9: runner_config" in told
+    message = room.refused()
+    assert (
+        "scenario.yaml:6:3: 13 steps are no whole number of steps in each epoch: job.yaml:9: runner_config" in message
+    )
 
 
 def test_names_of_files_are_those_of_mode_and_format(room: Room) -> None:

@@ -64,8 +64,8 @@ def test_a_job_like_deepseek_v3_is_planned_with_the_ranks_that_hold_the_same_exp
 def test_the_plan_names_the_copies_of_dense_weights_and_of_experts(room: Room) -> None:
     reasons = spread(room, 8, 1, 4).plan().explanation.reasons
     line = 1 + room.configuration.splitlines().index("  expert_parallel: 4")
-    told = f"With expert_parallel 4 (job.yaml:{line}) dense weights have 8 copies, and whole experts have 2 copies"
-    (remark,) = (reason for reason in reasons if reason.startswith(told))
+    message = f"With expert_parallel 4 (job.yaml:{line}) dense weights have 8 copies, and whole experts have 2 copies"
+    (remark,) = (reason for reason in reasons if reason.startswith(message))
     assert "[0, 4] hold the same ones" in remark
     assert "No job with experts was seen on hardware" in remark
     assert any(

@@ -20,9 +20,11 @@ def in_mode(room: Room, mode: str, more: str = "") -> Room:
 
 @pytest.mark.parametrize("mode", ["0", "DATA_PARALLEL"])
 def test_sharded_updates_in_pure_data_parallelism_leave_one_copy_of_the_state(room: Room, mode: str) -> None:
-    told = in_mode(room, mode, f"  {SHARDED}\n").refused()
-    assert told.startswith(f"job.yaml:15:3: with enable_parallel_optimizer in parallel_mode {mode} (job.yaml:14) each")
-    assert "TTP (scenario.yaml:7) needs replicas" in told
+    message = in_mode(room, mode, f"  {SHARDED}\n").refused()
+    assert message.startswith(
+        f"job.yaml:15:3: with enable_parallel_optimizer in parallel_mode {mode} (job.yaml:14) each"
+    )
+    assert "TTP (scenario.yaml:7) needs replicas" in message
     room.change_scenario("[TTP]", "[]").plan()
 
 
@@ -47,9 +49,9 @@ def test_where_mindspore_has_no_parallel_optimizer_it_is_refused(
 
 @pytest.mark.parametrize("mode", ["4", "SEMI_AUTO", "semi_auto_parallel", "'1'", "[1]"])
 def test_a_parallel_mode_that_there_is_not_is_refused(room: Room, mode: str) -> None:
-    told = in_mode(room, mode).refused()
-    assert told.startswith("job.yaml:14:3: there is no parallel_mode ")
-    assert "'Invalid parallel mode.'" in told
+    message = in_mode(room, mode).refused()
+    assert message.startswith("job.yaml:14:3: there is no parallel_mode ")
+    assert "'Invalid parallel mode.'" in message
     room.change("use_parallel: True", "use_parallel: False").change_scenario("[TTP]", "[]")
     room.change_scenario("rank: 1", "rank: 0").plan()  # nobody looks at it
 
@@ -70,8 +72,8 @@ def test_in_hybrid_mode_mindformers_sets_all_sizes_to_1(room: Room, mode: str) -
 def test_tre_works_in_graph_mode_only(room: Room) -> None:
     room.change_scenario("[TTP]", "[TRE]").change("callbacks:", f"{WATCH}callbacks:")
     room.plan()
-    told = room.change("  device_target", "  mode: 1\n  device_target").refused()
-    assert told.startswith("job.yaml:24:3: TRE (scenario.yaml:7) works in graph mode only")
+    message = room.change("  device_target", "  mode: 1\n  device_target").refused()
+    assert message.startswith("job.yaml:24:3: TRE (scenario.yaml:7) works in graph mode only")
 
 
 @pytest.mark.parametrize(("sink", "steps", "interval"), [(2, 1, 2), (2, 3, 4), (2, 4, 4), (3, 4, 6)])
@@ -82,10 +84,10 @@ def test_a_checkpoint_that_is_due_within_a_sink_is_saved_at_its_end(
     room.change_scenario("[TTP]", "[]")
     plan = room.plan()
     assert plan.training.checkpoint_interval == interval
-    told = f"job.yaml:21: save_checkpoint_steps: {steps}"
+    message = f"job.yaml:21: save_checkpoint_steps: {steps}"
     if interval != steps:
-        told += f" (every {interval} steps, at the end of a sink of {sink})"
-    assert plan.explanation.configured["job.checkpoint_interval"] == told
+        message += f" (every {interval} steps, at the end of a sink of {sink})"
+    assert plan.explanation.configured["job.checkpoint_interval"] == message
 
 
 def test_without_sinks_a_checkpoint_is_saved_when_it_is_due(room: Room) -> None:
@@ -95,15 +97,15 @@ def test_without_sinks_a_checkpoint_is_saved_when_it_is_due(room: Room) -> None:
 
 def test_a_default_is_refused_at_the_line_of_the_switch_that_makes_it_count(room: Room) -> None:
     room.change("parallel_config:", f"parallel:\n  {SHARDED}\nparallel_config:")
-    told = room.refused()
-    assert told.startswith("job.yaml:14:3: cluster.parallel.optimizer_weight_shard_size, which job.yaml decides")
-    assert f"\n      {SHARDED}\n" in told
+    message = room.refused()
+    assert message.startswith("job.yaml:14:3: cluster.parallel.optimizer_weight_shard_size, which job.yaml decides")
+    assert f"\n      {SHARDED}\n" in message
 
 
 def test_a_watch_without_a_threshold_is_refused_at_the_line_that_switches_it_on(room: Room) -> None:
-    told = room.change("callbacks:", f"{WATCH}callbacks:").refused()
-    assert told.startswith("job.yaml:17:36: job.tre, which job.yaml decides (monitor_config.check_for_global_norm)")
-    assert f"\n    {WATCH}" in told
+    message = room.change("callbacks:", f"{WATCH}callbacks:").refused()
+    assert message.startswith("job.yaml:17:36: job.tre, which job.yaml decides (monitor_config.check_for_global_norm)")
+    assert f"\n    {WATCH}" in message
 
 
 @pytest.mark.parametrize(
@@ -125,7 +127,7 @@ def test_formats_that_differ_are_refused_at_the_one_that_is_written(
 
 def test_a_configuration_of_another_form_is_refused_at_its_first_section(room: Room) -> None:
     room.configuration = "run_mode: train\ntraining_args: {epochs: 2}\nparallel: {parallel_mode: 1}\n"
-    told = room.change_scenario("[TTP]", "[]").change_scenario("rank: 1", "rank: 0").refused()
-    assert told.startswith("job.yaml:2:1: none of runner_config, parallel_config, trainer, callbacks is in this")
+    message = room.change_scenario("[TTP]", "[]").change_scenario("rank: 1", "rank: 0").refused()
+    assert message.startswith("job.yaml:2:1: none of runner_config, parallel_config, trainer, callbacks is in this")
     room.configuration += "runner_config: {epochs: 2}\n"
     room.plan()

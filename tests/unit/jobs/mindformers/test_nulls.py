@@ -77,11 +77,11 @@ def test_sinking_of_null_ends_the_job(room: Room, over: bool) -> None:
     room.change("save_checkpoint_steps: 4", "save_checkpoint_steps: 3").change_scenario("[TTP]", "[]")
     _set(room, "runner_config.sink_mode", "null", over=over).change("sink_size: 1", "sink_size: 4")
     place = "scenario.yaml:6:15" if over else "job.yaml:11:3"
-    told = room.refused()
-    assert told.startswith(
+    message = room.refused()
+    assert message.startswith(
         f"{place}: runner_config.sink_mode is null, not left out: MindSpore ends with 'The input value"
     )
-    assert told.count("\n\n") == 0
+    assert message.count("\n\n") == 0
 
 
 @pytest.mark.parametrize("over", [False, True])

@@ -366,9 +366,9 @@ def test_what_is_forbidden_is_refused_at_its_line_and_its_neighbour_passes(
 ) -> None:
     before = room.configuration, room.scenario
     (tmp_path / "there").mkdir()  # the checkout that some of them name
-    told = apply(room, forbidden).refused()
-    assert words in told
-    assert any(line.startswith(place) and words in line for line in told.splitlines()), told
+    message = apply(room, forbidden).refused()
+    assert words in message
+    assert any(line.startswith(place) and words in line for line in message.splitlines()), message
     room.configuration, room.scenario = before
     apply(room, neighbour).plan()
 
@@ -378,9 +378,9 @@ def test_what_is_forbidden_is_refused_at_its_line_and_its_neighbour_passes(
     [("run_mode: train", "run_mode: eval", "run_mode"), ("data_parallel: 4", "data_parallel: 1", "data_parallel")],
 )
 def test_a_problem_quotes_the_line_of_the_configuration(room: Room, old: str, new: str, key: str) -> None:
-    told = room.change(old, new).change_scenario("rank: 1", "rank: 0").refused()
+    message = room.change(old, new).change_scenario("rank: 1", "rank: 0").refused()
     indent = "    " if key == "run_mode" else "      "
-    assert f"\n{indent}{new}\n{indent}{'^' * len(key)}\n" in told
+    assert f"\n{indent}{new}\n{indent}{'^' * len(key)}\n" in message
 
 
 def test_a_problem_that_an_override_makes_quotes_the_scenario(room: Room) -> None:
@@ -416,9 +416,11 @@ def test_a_version_that_knows_no_such_mechanism_is_named(
 
 def test_how_many_steps_are_trained_must_be_said(room: Room) -> None:
     room.change_scenario("  steps: 12\n", "")
-    told = room.refused()
-    assert told.startswith("scenario.yaml:3:1: how many steps the job trains is not in its configuration: job.yaml:9: ")
-    assert "write job.steps" in told
+    message = room.refused()
+    assert message.startswith(
+        "scenario.yaml:3:1: how many steps the job trains is not in its configuration: job.yaml:9: "
+    )
+    assert "write job.steps" in message
 
 
 LOSE = """\

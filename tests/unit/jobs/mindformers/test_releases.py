@@ -226,9 +226,11 @@ def test_a_key_that_this_version_does_not_know_is_refused_at_its_line(
 def test_a_section_of_2_1_ends_the_job_before(room: Room) -> None:
     template = "class M(Config):\n    monitor_on = False\n    _name = 'monitor_config'\n"
     room.configuration += "monitor_config:\n  monitor_on: True\n  health_checkpoint: {}\n"
-    told = room.checkout("1.8.0", template).refused()
-    assert told.startswith("job.yaml:26:3: MindFormers ends with 'The config 'monitor_config' gets an unexpected key")
-    assert "or MindFormers 2.1" in told
+    message = room.checkout("1.8.0", template).refused()
+    assert message.startswith(
+        "job.yaml:26:3: MindFormers ends with 'The config 'monitor_config' gets an unexpected key"
+    )
+    assert "or MindFormers 2.1" in message
 
 
 @pytest.mark.parametrize(

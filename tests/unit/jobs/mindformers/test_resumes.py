@@ -47,9 +47,9 @@ def test_another_choice_than_that_of_the_records_is_refused_where_the_job_is_res
     resuming(room).checkout("1.8.0")
     assert room.plan().resume.resume_step == 5
     room.configuration += key
-    told = room.refused()
-    assert told.startswith(f"job.yaml:24:1: {words}")
-    assert f"\n    {key}" in told
+    message = room.refused()
+    assert message.startswith(f"job.yaml:24:1: {words}")
+    assert f"\n    {key}" in message
     room.scenario = room.scenario.partition("faults:")[0]
     room.plan()  # nobody resumes
 

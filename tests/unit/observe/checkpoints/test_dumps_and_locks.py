@@ -39,8 +39,8 @@ def test_a_leftover_is_known_by_its_content(
 ) -> None:
     (tmp_path / "rank_0").mkdir()
     (tmp_path / "rank_0" / name).write_bytes(content)
-    told = [(leftover.kind, leftover.pid) for leftover in find_leftovers(tmp_path, raise_unseen)]
-    assert told == ([] if found is None else [found])
+    entries = [(leftover.kind, leftover.pid) for leftover in find_leftovers(tmp_path, raise_unseen)]
+    assert entries == ([] if found is None else [found])
 
 
 def test_what_is_no_plain_file_is_not_opened(tmp_path: Path) -> None:

@@ -77,8 +77,8 @@ def test_what_stands_for_no_rank_is_none(text: str) -> None:
 )
 def test_a_status_names_who_is_lost_and_who_says_so(tmp_path: Path, form: str, status: str, kind: str) -> None:
     ((event,), _) = read(tmp_path, INFO + form.format(status))
-    told = {"local_text": "10.0.0.1/1", "remote_text": "10.0.0.1/9", "by_text": "10.0.0.1/2", "status_text": status}
-    assert (event.kind, event.rank, event.fields) == (kind, 9, {**told, "module": "HCCL"})
+    fields = {"local_text": "10.0.0.1/1", "remote_text": "10.0.0.1/9", "by_text": "10.0.0.1/2", "status_text": status}
+    assert (event.kind, event.rank, event.fields) == (kind, 9, {**fields, "module": "HCCL"})
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,13 @@ def test_a_suspicion_is_read_behind_the_prefix_and_as_a_line_of_an_error_code(
     line = f"{before}{SUSPICION}Discoverer:[10.0.0.1/2], ExceptionType:[{named}], Possible Reason:1. Link flaps"
     ((event,), scan) = read(tmp_path, line)
     assert (event.kind, event.rank, scan.unknown) == (kind, 9, 0)
-    told = {"remote_text": "10.0.0.1/9", "by_text": "10.0.0.1/2", "status_text": named, "reason_text": "1. Link flaps"}
-    assert told.items() <= event.fields.items()
+    fields = {
+        "remote_text": "10.0.0.1/9",
+        "by_text": "10.0.0.1/2",
+        "status_text": named,
+        "reason_text": "1. Link flaps",
+    }
+    assert fields.items() <= event.fields.items()
 
 
 def test_a_suspicion_without_who_noticed_it_is_read(tmp_path: Path) -> None:

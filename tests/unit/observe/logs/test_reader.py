@@ -90,12 +90,12 @@ def test_a_log_that_was_put_aside_is_told_from_that_of_a_process(
 def test_the_rank_that_the_cluster_gives_counts_for_more_than_the_name_of_the_file(tmp_path: Path) -> None:
     """Without --node_rank msrun counts the logs of each node from 0."""
     path = tmp_path / "worker_0.log"
-    told = "[INFO] DISTRIBUTED(5918,7f,python):2026-11-21-06:03:48.287.665 [a.cc:5] F] This node 9 rank id: 8"
-    path.write_text(f"{told}\nepoch: 1 step: 1, loss is 0.5\n")
+    message = "[INFO] DISTRIBUTED(5918,7f,python):2026-11-21-06:03:48.287.665 [a.cc:5] F] This node 9 rank id: 8"
+    path.write_text(f"{message}\nepoch: 1 step: 1, loss is 0.5\n")
     assert [event.rank for event in read_log(path, READERS)] == [8, 8]
-    other = told.replace("5918", "5919").replace("node 9 rank id: 8", "node 3 rank id: 2")
+    other = message.replace("5918", "5919").replace("node 9 rank id: 8", "node 3 rank id: 2")
     caught = "[ERROR] ME({pid}:1,M):2026-11-21-06:03:20.673.000 [m.py:1] uce wrapper report UCEError"
-    lines = (told, other, caught.format(pid=5918), caught.format(pid=5919), "epoch: 1 step: 1, loss is 0.5")
+    lines = (message, other, caught.format(pid=5918), caught.format(pid=5919), "epoch: 1 step: 1, loss is 0.5")
     for name, ranks in (("worker_0.log", [8, 2, 8, 2, 0]), ("job.log", [8, 2, None, None, None])):
         (tmp_path / name).write_text("\n".join(lines) + "\n")
         assert [event.rank for event in read_log(tmp_path / name, READERS)] == ranks

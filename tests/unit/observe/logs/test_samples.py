@@ -102,9 +102,9 @@ def test_ranks_and_steps_of_a_recovery_are_those_of_the_log(data: Path) -> None:
 
 def test_a_rollback_inside_the_whole_trainer_can_be_followed(data: Path) -> None:
     events = list(read_log(data / "samples" / "trainer-tre.log", READERS))
-    told = [event.kind for event in events if event.kind.startswith(("tre.", "tft."))]
+    entries = [event.kind for event in events if event.kind.startswith(("tre.", "tft."))]
     begin = ["tre.thrown", "tre.barrier", "tre.synchronised", "tre.restore_begin", "tre.channel_cleaned"]
-    assert told == [
+    assert entries == [
         *begin,
         "tre.load",
         "tre.not_loaded",

@@ -127,9 +127,9 @@ def test_a_whole_file_of_a_replica_is_no_help_where_each_rank_goes_on_from_its_o
     job = {**JOB, "checkpoint_interval": 8}
     made = mindformers(plan)(power(ranks=BOTH), hit(0, kind="truncate-checkpoint"), cluster=TWO, job=job)
     assert made.resume.restore == PlannedRestore(None, (), {}, {0: 8}, own=True)
-    told = " ".join(made.explanation.reasons)
-    assert "step has an undamaged periodic checkpoint of every rank" in told
-    assert "from its own files only" in told and "replica group has a" not in told
+    message = " ".join(made.explanation.reasons)
+    assert "step has an undamaged periodic checkpoint of every rank" in message
+    assert "from its own files only" in message and "replica group has a" not in message
 
 
 def test_what_a_file_of_mindformers_has_not_is_refused(plan: Planner) -> None:
@@ -137,8 +137,8 @@ def test_what_a_file_of_mindformers_has_not_is_refused(plan: Planner) -> None:
     assert "this job saves .safetensors" in mindformers(plan).refused(power(ranks=BOTH), record, cluster=TWO, job=JOB)
     mindformers(plan, form="ckpt")(power(ranks=BOTH), record, cluster=TWO, job=JOB)
     renamed = hit(0, kind="rename-checkpoint")
-    told = mindformers(plan, legacy=False, form=None).refused(power(ranks=BOTH), renamed, cluster=TWO, job=JOB)
-    assert "the step is in the name of the directory that all ranks save in" in told
+    message = mindformers(plan, legacy=False, form=None).refused(power(ranks=BOTH), renamed, cluster=TWO, job=JOB)
+    assert "the step is in the name of the directory that all ranks save in" in message
 
 
 def record(*ranks: int, how: str = "remove", name: str = "record") -> dict[str, Any]:
@@ -190,8 +190,8 @@ def test_before_version_1_8_one_lost_record_makes_all_ranks_go_by_the_latest_tim
 def test_ranks_that_do_not_see_each_others_records_are_refused(plan: Planner) -> None:
     hosts = {**TWO, "nodes": 2, "platform": "ssh"}
     plan.platform = PlatformTraits(own_files=True)
-    told = mindformers(plan).refused(power(ranks=BOTH), cluster=hosts, job=JOB)
-    assert "on the platform ssh each host has a copy: the ranks of other hosts do not see" in told
+    message = mindformers(plan).refused(power(ranks=BOTH), cluster=hosts, job=JOB)
+    assert "on the platform ssh each host has a copy: the ranks of other hosts do not see" in message
     mindformers(plan, legacy=False)(power(ranks=BOTH), cluster=hosts, job=JOB)
     plan.platform = PlatformTraits()
     mindformers(plan)(power(ranks=BOTH), cluster=hosts, job=JOB)
@@ -246,8 +246,8 @@ def test_ranks_whose_latest_times_are_of_different_steps_are_refused(plan: Plann
     one = {"id": "one", "kind": "kill", "target": {"ranks": (1,)}, "trigger": {"step": 8, "phase": "checkpoint.begin"}}
     other = {"id": "power", "kind": "kill", "target": {"ranks": (0,)}, "trigger": {"step": 9}}
     lost = {**record(1, name="b"), "trigger": {"after": "one"}}
-    told = mindformers(plan).refused(other, one, record(0), lost, cluster=TWO, job=JOB)
-    assert "the newest files of the ranks are of different steps" in told
+    message = mindformers(plan).refused(other, one, record(0), lost, cluster=TWO, job=JOB)
+    assert "the newest files of the ranks are of different steps" in message
 
 
 def test_only_mindformers_keeps_a_record(plan: Planner) -> None:
@@ -256,5 +256,5 @@ def test_only_mindformers_keeps_a_record(plan: Planner) -> None:
 
 def test_a_mindformers_job_that_has_no_file_left_begins_anew_and_is_refused(plan: Planner) -> None:
     lost = {"id": "disk", "kind": "lose", "target": {"ranks": BOTH}, "trigger": {"after": "power"}}
-    told = mindformers(plan).refused(power(ranks=BOTH), lost, cluster=TWO, job=JOB)
-    assert "silently trains from the beginning" in told
+    message = mindformers(plan).refused(power(ranks=BOTH), lost, cluster=TWO, job=JOB)
+    assert "silently trains from the beginning" in message

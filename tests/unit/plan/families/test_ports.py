@@ -65,9 +65,9 @@ def test_connections_with_the_controller_are_reset_from_any_node_where_heartbeat
     resetting: Planner,
 ) -> None:
     assert resetting(at("controller", node=1), job={"timings": "vendor"}, **NODES).faults[0].ranks == (2, 3)
-    told = resetting.refused(at("controller", node=1), **NODES)
-    assert "with the timings fast a rank whose connection has broken counts as lost at once" in told
-    assert "set job.timings: vendor" in told
+    message = resetting.refused(at("controller", node=1), **NODES)
+    assert "with the timings fast a rank whose connection has broken counts as lost at once" in message
+    assert "set job.timings: vendor" in message
 
 
 @pytest.mark.parametrize(
@@ -82,9 +82,9 @@ def test_connections_of_any_other_port_are_refused_by_name(port: str, told: str,
 
 
 def test_without_a_mechanism_of_the_sdk_there_is_no_controller(job: Planner) -> None:
-    told = job.refused(at("controller"), job={"protection": ()}, **NODES)
-    assert "no mechanism of MindIO TFT is on, so there is no controller that could listen" in told
-    assert "add one to job.protection: TTP, UCE, HCCE, ARF, TSP" in told
+    message = job.refused(at("controller"), job={"protection": ()}, **NODES)
+    assert "no mechanism of MindIO TFT is on, so there is no controller that could listen" in message
+    assert "add one to job.protection: TTP, UCE, HCCE, ARF, TSP" in message
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -169,8 +169,8 @@ def test_what_cannot_be_planned_is_refused(
 
 def test_slices_are_watched_by_a_kind_that_can_but_a_spike_in_them_is_not_planned() -> None:
     sliced = {"ranks": 4, "parallel": {"data_parallel": 2, "model_parallel": 2}}
-    told = "the global norm is watched in jobs of pure data parallelism only"
-    assert told in Planner().refused(cluster=sliced, job=job())
+    message = "the global norm is watched in jobs of pure data parallelism only"
+    assert message in Planner().refused(cluster=sliced, job=job())
     able = Planner(JobTraits(frozenset(PHASE_ORDER), "mindformers", storage="checkpoints", watches_slices=True))
     assert able(cluster=sliced, job=job()).fault_tolerance.watch == Watch(5.0)
-    assert told in able.refused(spike(), cluster=sliced, job=job())
+    assert message in able.refused(spike(), cluster=sliced, job=job())

@@ -35,8 +35,8 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_no_key_is_left_in_a_file(temporary: Path, tmp_path: Path) -> None:
     file = tmp_path / "kubeconfig"
-    told = {name: base64.b64encode(text.encode()).decode() for name, text in WORDS.items()}
-    file.write_text(KUBECONFIG.format(**told))
+    fields = {name: base64.b64encode(text.encode()).decode() for name, text in WORDS.items()}
+    file.write_text(KUBECONFIG.format(**fields))
     first, second = connect(None, file), connect("trial", file)
     assert list(temporary.iterdir()) == []
     for api in (first, second):
@@ -87,8 +87,8 @@ def readable(configuration: Any) -> list[str]:
 
 def test_a_token_beside_them_brings_no_name_of_a_removed_file_back(temporary: Path, tmp_path: Path) -> None:
     file = tmp_path / "kubeconfig"
-    told = {name: base64.b64encode(text.encode()).decode() for name, text in WORDS.items()}
-    file.write_text(KUBECONFIG.format(**told).replace("user: {client-cert", "user: {token: secret, client-cert"))
+    fields = {name: base64.b64encode(text.encode()).decode() for name, text in WORDS.items()}
+    file.write_text(KUBECONFIG.format(**fields).replace("user: {client-cert", "user: {token: secret, client-cert"))
     seen = connect(None, file).client.configuration
     for _ in range(2):
         assert bearer(seen) == "Bearer secret"
@@ -100,9 +100,9 @@ def test_a_plugin_that_is_asked_again_gives_another_token_and_leaves_no_file(tem
     plugin, file = tmp_path / "plugin", tmp_path / "kubeconfig"
     plugin.write_text(PLUGIN.format(asked=tmp_path / "asked"))
     plugin.chmod(0o755)
-    told = {name: base64.b64encode(text.encode()).decode() for name, text in WORDS.items()}
+    fields = {name: base64.b64encode(text.encode()).decode() for name, text in WORDS.items()}
     exec_ = f"exec: {{apiVersion: client.authentication.k8s.io/v1, command: {plugin}, interactiveMode: Never}}"
-    file.write_text(KUBECONFIG.format(**told).replace("user: {client-cert", f"user: {{{exec_}, client-cert"))
+    file.write_text(KUBECONFIG.format(**fields).replace("user: {client-cert", f"user: {{{exec_}, client-cert"))
     api = connect(None, file)
     seen = api.client.configuration
     assert [bearer(seen) for _ in range(2)] == ["Bearer token-2", "Bearer token-3"]

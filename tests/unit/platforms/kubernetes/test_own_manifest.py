@@ -218,5 +218,5 @@ def test_what_the_manifest_says_is_said_once(tmp_path: Path, change: str, said: 
 
 
 def test_an_undo_step_that_holds_the_settings_is_read_again() -> None:
-    told = settings("job")
-    assert Kubernetes.model_validate(told.model_dump(mode="json")) == told
+    answer = settings("job")
+    assert Kubernetes.model_validate(answer.model_dump(mode="json")) == answer

@@ -109,14 +109,14 @@ def test_the_cluster_s_events_about_the_run_s_pods_are_kept_and_no_others(tmp_pa
     with following(tmp_path, [DELETING, DELETED, ANOTHER], events) as followed:
         followed.told("pod.rescheduled")
         seen.set()
-        told = followed.told("cluster.event", 2)
+        answer = followed.told("cluster.event", 2)
     (end,) = read_history(tmp_path).select("kubernetes.followed")
     assert end.data == {"unfollowed": []}, "the record goes on to its end"
-    assert [(fact.data["uid"], fact.data["reason"]) for fact in told] == [
+    assert [(fact.data["uid"], fact.data["reason"]) for fact in answer] == [
         (FIRST["metadata"]["uid"], "BackOff"),
         (FIRST["metadata"]["uid"], "Killing"),
     ]
-    first = {key: told[0].data[key] for key in ("pod", "type", "message", "count")}
+    first = {key: answer[0].data[key] for key in ("pod", "type", "message", "count")}
     assert first == {"pod": "worker", "type": "Warning", "message": "why BackOff", "count": 1}
 
 

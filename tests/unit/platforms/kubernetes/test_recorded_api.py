@@ -68,14 +68,14 @@ def followed(
 ) -> tuple[Any, ...]:
     """What a watch tells until ``until`` things were told, and what it asked."""
     stopped = threading.Event()
-    told: list[Change | Gap] = []
+    entries: list[Change | Gap] = []
     with playing(exchanges, watches) as played:
         for change in watch(api_of(played), PODS, RUN, stopped, silence=5.0):
-            told.append(change)
-            if len(told) == until:
+            entries.append(change)
+            if len(entries) == until:
                 stopped.set()
                 break
-        return told, played.asked
+        return entries, played.asked
 
 
 LISTED, LISTED_LATER = LIFE["exchanges"][2], LIFE["exchanges"][7]
@@ -147,8 +147,8 @@ def test_one_replacement_is_told_once_and_never_backwards() -> None:
         a_pod("a", going=True, phase="Failed"),
         a_pod("b", host="worker-2"),
     ]
-    told = [fields for change in changes for name, fields in facts.take(change) if name == "pod.rescheduled"]
-    assert [(one["before"]["uid"], one["uid"]) for one in told] == [("a", "b")]
+    entries = [fields for change in changes for name, fields in facts.take(change) if name == "pod.rescheduled"]
+    assert [(one["before"]["uid"], one["uid"]) for one in entries] == [("a", "b")]
 
 
 def test_a_pod_whose_number_is_told_later_takes_its_place_then() -> None:

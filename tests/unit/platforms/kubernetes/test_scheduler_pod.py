@@ -43,8 +43,8 @@ def test_the_scheduler_of_an_ascendjob_is_no_node_and_its_workers_are() -> None:
     assert numbers(pods) == {"train-worker-0": 0, "train-worker-1": 1, "train-scheduler-0": None}
     assert {pod["metadata"]["annotations"]["hccl/rankIndex"] for pod in pods} == {"0", "1"}
     facts = PodFacts()
-    told = [name for pod in pods for name, _ in facts.take(Change("ADDED", pod))]
-    assert told == ["pod.state"] * 3, "no pod has taken another's place"
+    entries = [name for pod in pods for name, _ in facts.take(Change("ADDED", pod))]
+    assert entries == ["pod.state"] * 3, "no pod has taken another's place"
 
 
 @pytest.mark.parametrize("sign", ["label", "environment"])

@@ -122,19 +122,19 @@ def test_a_server_that_answers_no_more_is_given_up_and_the_watcher_says_so(relea
     def watched(handler: BaseHTTPRequestHandler, number: int) -> None:
         released.wait(60)
 
-    told: list[Change | Gap] = []
+    entries: list[Change | Gap] = []
     ended = threading.Event()
 
     def tell(change: Change | Gap) -> None:
-        told.append(change)
+        entries.append(change)
         if isinstance(change, Lost):
             ended.set()
 
     with serving(watched) as api:
         watcher = Watcher("pods", lambda stopped: watch(api, PODS, "", stopped, silence=0.1, lost=0.5), tell)
-        assert ended.wait(60), told
+        assert ended.wait(60), entries
     assert watcher.failed is not None and "deadline 'watch' of 0.5 s without an answer" in watcher.failed
-    assert [type(change) for change in told] == [Change, Lost]
+    assert [type(change) for change in entries] == [Change, Lost]
 
 
 def test_an_exec_that_is_never_opened_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -175,8 +175,8 @@ def helper_of(connection: Connection, token: str, run_here: Path, told: Fields) 
 def test_what_a_launch_has_left_and_cannot_be_fetched_is_told(
     connection: Connection, host: Host, run_here: Path, token: str, spec: Spec
 ) -> None:
-    told: Fields = []
-    helper = helper_of(connection, token, run_here, told)
+    entries: Fields = []
+    helper = helper_of(connection, token, run_here, entries)
     try:
         (run_here / "job" / "bad").mkdir()
         launch = spec("rmdir bad; echo said > bad; echo said > good")
@@ -184,7 +184,7 @@ def test_what_a_launch_has_left_and_cannot_be_fetched_is_told(
         wait_for("end", lambda: helper.exit_status("train", one), seconds=30)
         helper.stop("train", 5.0)
         assert text(run_here / "job" / "good") == "said\n"
-        ((event, fields),) = told
+        ((event, fields),) = entries
         assert (event, fields["attempt"], list(fields["files"])) == ("host.unfetched", "train", ["job/bad"])
         assert "directory" in fields["files"]["job/bad"]
     finally:
@@ -195,13 +195,13 @@ def test_what_a_launch_has_left_and_cannot_be_fetched_is_told(
 def test_a_connection_that_is_lost_is_no_list_of_files(
     connection: Connection, run_here: Path, token: str, spec: Spec, host: Host
 ) -> None:
-    told: Fields = []
-    helper = helper_of(connection, token, run_here, told)
+    entries: Fields = []
+    helper = helper_of(connection, token, run_here, entries)
     helper.start(replace(spec("true"), cwd=run_here / "job", log=run_here / "logs" / "train" / "msrun.log"))
     connection.close()
     with pytest.raises(HelperLost, match="could not be fetched"):
         helper.fetch("train")
-    assert told == []
+    assert entries == []
     helper.close()
     with Connection(host) as again:
         again.run(f"rm -r {place_of(host.directory, token, 0)}")

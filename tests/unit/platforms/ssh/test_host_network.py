@@ -237,8 +237,8 @@ def test_both_ends_of_a_connection_of_the_run_are_told_and_that_of_anybody_else_
         with pytest.raises(PlatformError, match="no process of the run has the connection"):
             node_network.reset(0, foreign)
         assert (node_network.reset(0, own), node_network.reset(0, own)) == (True, False)
-        told = [end.stdout.readline() for end in ends if end.stdout is not None]
-        assert told == ["ConnectionAbortedError\n", "ConnectionResetError\n"]
+        entries = [end.stdout.readline() for end in ends if end.stdout is not None]
+        assert entries == ["ConnectionAbortedError\n", "ConnectionResetError\n"]
         assert [one.target_port for one in node_network.established(0, of_run=False)] == [PORT + 1]
         assert all(stranger.poll() is None for stranger in strangers)
         assert hosts[1].helper.connections_at(hosts[1].address, PORT + 1, [hosts[0].address]) == 1
@@ -289,8 +289,8 @@ def test_a_kernel_that_cannot_let_packets_wait_is_named_before_the_start(
 ) -> None:
     first, second = hosts
     first.helper.check_network(first.address, [second.address], resetting=["connection-reset"])
-    told = r"network-delay cannot be made there.*: the kernel has no netem \(sch_netem\)"
-    with pytest.raises(PlatformError, match=told):
+    message = r"network-delay cannot be made there.*: the kernel has no netem \(sch_netem\)"
+    with pytest.raises(PlatformError, match=message):
         first.helper.check_network(first.address, [second.address], holding=["network-delay"])
     with pytest.raises(PlatformError, match="the kernel has no netem"):
         node_network.impair("fault", 1, Impairment(delay=1))
@@ -406,11 +406,11 @@ def test_with_its_helper_a_rule_is_gone_and_after_a_killed_one_another_lifts_it(
 
 def test_an_address_that_the_harness_comes_from_is_never_cut(token: str) -> None:
     with two_hosts(token, harness=f"{NETWORK}.2") as hosts:
-        told = f"reaches this host from {NETWORK}.2, which is a data address of the run"
-        with pytest.raises(PlatformError, match=told):
+        message = f"reaches this host from {NETWORK}.2, which is a data address of the run"
+        with pytest.raises(PlatformError, match=message):
             hosts[0].helper.check_network(hosts[0].address, [hosts[1].address])
         assert hosts[0].node_network is not None
-        with pytest.raises(PlatformError, match=told):
+        with pytest.raises(PlatformError, match=message):
             hosts[0].node_network.cut("fault", [BACK])
         assert hosts[0].helper.list_rules() == []
 

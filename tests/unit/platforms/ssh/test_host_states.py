@@ -55,10 +55,10 @@ class Answers:
         now = self.each[0]
         assert isinstance(now, Mapping)
         self.commands.append(command)
-        told = now["boot" if "boot_id" in command else command]
-        if isinstance(told, Exception):
-            raise told
-        return told
+        answer = now["boot" if "boot_id" in command else command]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
     def _next(self) -> None:
         if len(self.each) > 1:

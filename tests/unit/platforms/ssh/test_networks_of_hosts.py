@@ -125,8 +125,8 @@ def test_a_port_can_be_told_for_blocked_only_between_hosts_that_answer_at_anothe
     check_host(host, ["192.168.7.10", "192.168.7.11"], ("port-blocked",))  # type: ignore[arg-type]
     assert host.asked == [("192.168.7.10", ["192.168.7.11"], [], [])]
     host.hears.clear()
-    told = r"host first: faults cannot change its network: port-blocked could not be shown.*192\.168\.7\.11 does not"
-    with pytest.raises(PlatformError, match=told):
+    message = r"host first: faults cannot change its network: port-blocked could not be shown.*192\.168\.7\.11 does not"
+    with pytest.raises(PlatformError, match=message):
         check_host(host, ["192.168.7.10", "192.168.7.11"], ("port-blocked",))  # type: ignore[arg-type]
     check_host(host, ["192.168.7.10", "192.168.7.11"], ("partition",))  # type: ignore[arg-type]
     check_host(host, ["192.168.7.10"], ("connection-reset", "network-delay", "network-loss"))  # type: ignore[arg-type]

@@ -197,9 +197,9 @@ def test_the_end_of_training_is_noted_also_where_the_processor_never_leaves(
 def test_the_beginning_of_an_update_is_told_and_is_a_barrier(
     make: Make, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    told: list[int] = []
+    entries: list[int] = []
     sdk = ModuleType("mindio_ttp.framework_ttp")
-    sdk.tft_start_updating_os = told.append  # type: ignore[attr-defined]
+    sdk.tft_start_updating_os = entries.append  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "mindio_ttp", ModuleType("mindio_ttp"))
     monkeypatch.setitem(sys.modules, "mindio_ttp.framework_ttp", sdk)
     agent = make(0, "rank", {"fault": "kill", "step": 3, "phase": "optimizer.update"})
@@ -210,7 +210,7 @@ def test_the_beginning_of_an_update_is_told_and_is_a_barrier(
     begin, end = module.TensorReport(), module.TensorReport().add_prim_attr("optimizer_end", True)
     assert begin("tft", "flag") == "flag"
     assert end("tft", "flag") == "flag"
-    assert told == [-1]
+    assert entries == [-1]
     (reached,) = read_history(tmp_path).select("barrier.reached")
     assert reached.data["phase"] == "optimizer.update"
 

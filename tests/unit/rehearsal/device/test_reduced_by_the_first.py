@@ -63,9 +63,9 @@ def test_shape_and_type_stay(group: Group, shape: tuple[int, ...]) -> None:
 def test_one_may_ask_what_the_others_give_and_gives_its_own_then(group: Group, asking: int) -> None:
     ranks, arrays = group.join(4), [floats(rank).reshape(10, 100) for rank in range(4)]
     given = {rank: group.pool.submit(ranks[rank].all_reduce, arrays[rank]) for rank in range(4) if rank != asking}
-    told = group.pool.submit(ranks[asking].expected, arrays[asking]).result(SECONDS)
-    assert [array.tobytes() for array in told] == [arrays[rank].tobytes() for rank in range(4) if rank != asking]
-    assert [array.shape for array in told] == [(10, 100)] * 3
+    answer = group.pool.submit(ranks[asking].expected, arrays[asking]).result(SECONDS)
+    assert [array.tobytes() for array in answer] == [arrays[rank].tobytes() for rank in range(4) if rank != asking]
+    assert [array.shape for array in answer] == [(10, 100)] * 3
     given[asking] = group.pool.submit(ranks[asking].all_reduce, arrays[asking])
     expected = (((arrays[0] + arrays[1]) + arrays[2]) + arrays[3]).tobytes()
     assert {future.result(SECONDS).tobytes() for future in given.values()} == {expected}

@@ -103,8 +103,8 @@ class TestStandIn:
 
     def configure(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, memory: str | None) -> None:
         settings = {"storage": {"memory": memory, "mb_per_second": None}}
-        told = Configuration("r", "train", str(tmp_path), settings=settings)
-        (tmp_path / "agent.json").write_text(json.dumps(told.__dict__))
+        answer = Configuration("r", "train", str(tmp_path), settings=settings)
+        (tmp_path / "agent.json").write_text(json.dumps(answer.__dict__))
         monkeypatch.setenv("CHAOS_AGENT", str(tmp_path / "agent.json"))
         monkeypatch.setenv("MS_ROLE", "MS_WORKER")
         monkeypatch.setenv("MS_NODE_ID", "3")

@@ -46,9 +46,9 @@ def test_only_the_rehearsal_puts_anything_in_the_place_of_a_device() -> None:
 
 
 def test_every_kernel_that_is_replaced_is_named_with_its_layer() -> None:
-    told = {part.layer: part.part for part in KIND.simulated(scenario(), "standin")}
+    fields = {part.layer: part.part for part in KIND.simulated(scenario(), "standin")}
     for name in ("RmsNorm", "Outer", "FlashAttentionScore", "EmbeddingDenseBackward", "NPUGetFloatStatusV2"):
-        assert name in told["kernels"]
+        assert name in fields["kernels"]
 
 
 def test_a_configuration_of_its_own_is_found_by_its_name(tmp_path: Path) -> None:
@@ -106,8 +106,8 @@ def test_a_resume_after_an_end_of_life_checkpoint_finds_the_replicas_by_the_stra
     assert not strategies.exists()
     assert launched(tmp_path, protected("TTP"), resume=True)["src_strategy_path_or_dir"] == str(strategies)
     assert sorted(file.name for file in strategies.iterdir()) == [f"ckpt_strategy_rank_{rank}.ckpt" for rank in (0, 1)]
-    told = [part.part for part in KIND.simulated(protected("TTP"), "standin")]
-    assert "the parallel strategy that decides which rank's checkpoint a rank may load" in told
+    entries = [part.part for part in KIND.simulated(protected("TTP"), "standin")]
+    assert "the parallel strategy that decides which rank's checkpoint a rank may load" in entries
 
 
 def test_without_a_step_level_mechanism_no_strategy_is_put_in(tmp_path: Path) -> None:

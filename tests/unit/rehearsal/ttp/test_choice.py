@@ -182,8 +182,8 @@ def test_the_agent_is_told_whether_there_is_a_checkpoint_and_the_faults_of_the_b
     one.first(faults, lambda: ALL)
     faults[3] = 1
     one.dumped(saved)
-    told = agent.heard[-1]
-    assert (told[0], told[1][0], told[1][2:]) == ("report_result", code, ({2: 1}, "dump"))
+    answer = agent.heard[-1]
+    assert (answer[0], answer[1][0], answer[1][2:]) == ("report_result", code, ({2: 1}, "dump"))
 
 
 @pytest.mark.parametrize(

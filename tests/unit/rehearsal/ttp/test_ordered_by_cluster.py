@@ -179,12 +179,12 @@ def test_an_exit_that_comes_right_behind_the_order_to_save_waits_for_the_save(jo
     one.saved.clear()
     rank = one.start().ranks[0]
     rank._obey({"message": "dump", "step": 4})
-    told = threading.Thread(target=rank._obey, args=({"message": "exit"},), daemon=True)
-    told.start()
+    thread = threading.Thread(target=rank._obey, args=({"message": "exit"},), daemon=True)
+    thread.start()
     wait_for("the save", lambda: one.calls == [("save", 0, 4)], seconds=SECONDS)
-    assert told.is_alive()
+    assert thread.is_alive()
     one.saved.set()
-    told.join(SECONDS)
+    thread.join(SECONDS)
     assert one.calls == [("save", 0, 4), ("saved", 0), ("exit", 0)]
 
 

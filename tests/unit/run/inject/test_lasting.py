@@ -360,9 +360,9 @@ def test_what_ends_with_a_process_is_looked_at_while_it_lasts(start: Under, cloc
     assert kind.said == ["still 0", "still 0"]
     kind.ended_ranks = (0, 1)
     injection.lasting.end_all(FakeJob())
-    told = ending(tmp_path)["evidence"]
-    looked = [one.pop("looked") for one in told]
-    assert told == [{"rank": rank, "pid": RANKS[rank].pid, "halted": True, "ended": True} for rank in (0, 1)]
+    answer = ending(tmp_path)["evidence"]
+    looked = [one.pop("looked") for one in answer]
+    assert answer == [{"rank": rank, "pid": RANKS[rank].pid, "halted": True, "ended": True} for rank in (0, 1)]
     assert looked[1] < first < second < looked[0] < third
 
 
@@ -417,5 +417,5 @@ def test_the_evidence_of_the_landing_is_the_first_look(start: Under, clock: Cloc
     before = clock.mono()
     kind.ended_ranks = (0, 1)  # by the time of the first look after the landing
     start(kind).lasting.end_all(FakeJob())
-    told = ending(tmp_path)["evidence"]
-    assert all(one["halted"] and before < one["looked"] < clock.mono() for one in told)
+    answer = ending(tmp_path)["evidence"]
+    assert all(one["halted"] and before < one["looked"] < clock.mono() for one in answer)

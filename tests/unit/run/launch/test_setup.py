@@ -120,15 +120,15 @@ def test_the_agent_is_told_where_the_secret_is_and_not_what_it_is(tmp_path: Path
         scenario=scenario(),
     )
     assert secret not in path.read_text()
-    told = read_configuration(str(path))
-    assert (told.run, told.attempt, told.history) == ("run-1", "resume", str(tmp_path / "history"))
-    assert (told.extensions, told.digest_interval) == (["device"], 1)
-    assert told.settings == {
+    answer = read_configuration(str(path))
+    assert (answer.run, answer.attempt, answer.history) == ("run-1", "resume", str(tmp_path / "history"))
+    assert (answer.extensions, answer.digest_interval) == (["device"], 1)
+    assert answer.settings == {
         "timings": "vendor",
         "unprotected": True,
         "hccl": None,
         "storage": {"mb_per_second": None, "memory": None},
     }
-    assert told.secret is not None
-    assert Path(told.secret).read_text() == secret
+    assert answer.secret is not None
+    assert Path(answer.secret).read_text() == secret
     assert json.loads(path.read_text())["socket"] == str(tmp_path / "agents")

@@ -85,8 +85,8 @@ def test_where_no_names_can_be_taken_the_refusal_says_why_and_what_to_use(
     cell = loaded.cells[0]
     faults = tuple(cell.scenario.faults[0].model_copy(update={"kind": kind}) for kind in kinds)
     changed = replace(cell, scenario=cell.scenario.model_copy(update={"faults": faults}))
-    told = [problem for problem in platform_problems(loaded, changed) if "'dns-gone'" in problem.message]
-    (refused,) = told
+    entries = [problem for problem in platform_problems(loaded, changed) if "'dns-gone'" in problem.message]
+    (refused,) = entries
     assert refused.message.startswith(f"the platform {on} cannot carry the fault kind 'dns-gone': it cannot act on ")
     assert why in refused.message
     assert all(word in refused.hint for word in ("docker", "pod-dns-gone", "port-blocked", "partition"))
@@ -132,8 +132,10 @@ def test_a_store_in_memory_is_refused_by_name_where_nodes_have_memory_of_their_o
     text = SCENARIO.replace("KIND", "kill").replace("TARGET", "{node: 1}")
     file.write_text(text.replace("protection: [TTP]", "protection: [TTP], storage: {memory: true}"), "utf-8")
     loaded = on_platform(load_scenario(file, names=known_names()), platform)
-    told = [problem for problem in platform_problems(loaded, loaded.cells[0]) if "memory of its own" in problem.message]
-    assert [(problem.line, f"the platform {platform}" in problem.message) for problem in told] == (
+    entries = [
+        problem for problem in platform_problems(loaded, loaded.cells[0]) if "memory of its own" in problem.message
+    ]
+    assert [(problem.line, f"the platform {platform}" in problem.message) for problem in entries] == (
         [(4, True)] if refused else []
     )
 

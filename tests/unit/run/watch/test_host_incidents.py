@@ -91,10 +91,10 @@ def test_a_late_look_is_a_stop_where_the_kernel_has_counted_neither_running_nor_
     since = clock.mono()
     clock.sleep(between)
     incidents.look()
-    told = [fact for fact in read_history(tmp_path).events if fact.event.startswith("harness.")]
-    assert [(fact.event, fact.data["seconds"]) for fact in told] == ([] if event is None else [(event, seconds)])
+    entries = [fact for fact in read_history(tmp_path).events if fact.event.startswith("harness.")]
+    assert [(fact.event, fact.data["seconds"]) for fact in entries] == ([] if event is None else [(event, seconds)])
     assert all(
-        fact.data["since"] <= since and fact.data["until"] - fact.data["since"] >= between * 1e9 for fact in told
+        fact.data["since"] <= since and fact.data["until"] - fact.data["since"] >= between * 1e9 for fact in entries
     )
 
 
@@ -124,8 +124,8 @@ def test_a_disk_that_is_nearly_full_is_recorded_once(history: HistoryWriter, clo
 def test_waiting_is_recorded_with_its_time_and_whose_it_was(
     history: HistoryWriter, clock: Clock, tmp_path: Path
 ) -> None:
-    told = iter([Waited(5, 9, 0.25, "rank 3 (process 50)"), None])
-    incidents = HostIncidents(history, "train", clock, lambda: PLENTY, lambda: next(told))
+    entries = iter([Waited(5, 9, 0.25, "rank 3 (process 50)"), None])
+    incidents = HostIncidents(history, "train", clock, lambda: PLENTY, lambda: next(entries))
     for _ in range(2 * WAITED_LOOKS):
         incidents.look()
     (waited,) = read_history(tmp_path).select("job.starved", attempt="train")
