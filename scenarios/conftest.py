@@ -15,6 +15,7 @@ NIGHTLY = {
     "plain-late-rank": ["kind=hang"],
     "plain-nonfinite-loss": ["value=inf"],
     "plain-rsc-groups": ["phase=allreduce.enter"],
+    "plain-stages": ["rank=1"],
     "plain-suspend-rank": ["agent=true"],
     "plain-uce": ["phase=optimizer.update"],
 }
@@ -50,6 +51,10 @@ AT_NIGHT = {
     "plain-network-loss": "packets between nodes are lost for a while",
     "plain-network-rate": "the network between nodes is slow for a while",
     "plain-partition-heals": "a partition ends before anybody is lost",
+    "plain-stages-arf": "a rank of the last stage of a pipeline is replaced",
+    "plain-stages-restart": "a pipeline that nothing protects is started again",
+    "plain-stages-slices": "a pipeline has slices, too",
+    "plain-stages-uce": "a memory error in a stage of a pipeline is repaired",
     "port-blocked": "a port lets nothing through for a second",
     "straggler": "a slow rank holds all up, and none is lost",
     "strategy-dump-exit": "the cluster's agent allows two strategies",

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+from chaos.base.rank_sets import named
 from chaos.plan.change import Change
 from chaos.plan.draft import Draft
 from chaos.plan.parts.equivalence import Comparable
 from chaos.plan.parts.fault import PlannedFault
+from chaos.plan.parts.layout import loss_ranks
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import Scheduled
 from chaos.plan.traits import JobTraits
@@ -91,6 +93,8 @@ def check_corruption(draft: Draft, problems: Problems) -> None:
     silent = [fault for fault in faults if fault.effect.alters == "value"]
     for fault in silent:
         _check_place(scenario, fault, draft.traits, problems)
+        if what_of(fault.fault) == "loss":
+            _check_has_loss(draft, fault, problems)
         if stays(fault.fault):
             _check_alone(fault, faults, problems)
     calling = [fault for fault in faults if fault.lethal or fault.raised or fault.repaired_by is not None]
@@ -101,6 +105,22 @@ def check_corruption(draft: Draft, problems: Problems) -> None:
             "and a pass means just that",
             text=silent[0].fault.kind,
             hint="write expect.mechanism: none if the scenario is to prove that",
+        )
+
+
+def _check_has_loss(draft: Draft, fault: Scheduled, problems: Problems) -> None:
+    """Note ranks of a pipeline that have no loss to be changed."""
+    valid = loss_ranks(draft.layout, draft.traits)
+    if valid is None:
+        return
+    without = sorted(rank for rank in fault.fault.ranks if not valid[0] <= rank <= valid[1])
+    if without:
+        problems.add(
+            f"{fault.path}.target",
+            f"in a pipeline {named(without)} cannot have a loss to be changed: only that of "
+            f"{named(range(valid[0], valid[1] + 1))} is valid",
+            text=", ".join(map(str, without)),
+            hint=f"target {named(range(valid[0], valid[1] + 1))}",
         )
 
 

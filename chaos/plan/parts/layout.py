@@ -32,10 +32,10 @@ def plan_layout(
     layout: Layout, groups: tuple[tuple[int, ...], ...], traits: JobTraits, *, group_info: bool
 ) -> RankLayout:
     """Return the ranks with their replica groups, as this kind of job shows them."""
-    return RankLayout(layout.ranks, layout.nodes, groups, group_info, _loss_ranks(layout, traits))
+    return RankLayout(layout.ranks, layout.nodes, groups, group_info, loss_ranks(layout, traits))
 
 
-def _loss_ranks(layout: Layout, traits: JobTraits) -> tuple[int, int] | None:
+def loss_ranks(layout: Layout, traits: JobTraits) -> tuple[int, int] | None:
     """Return the first and the last rank with a valid loss; None for all.
 
     Source: MindFormers, MFLossMonitor ("the loss on the last card is valid", with zero_bubble_v "only on rank 0").

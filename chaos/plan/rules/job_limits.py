@@ -35,9 +35,12 @@ def job_violations(scenario: Scenario, layout: Layout, traits: JobTraits) -> Ite
             hint=f"use ranks: {traits.most_ranks}{_BY_PATH[scenario.job.loading]}",
         )
     if traits.most_stages is not None and layout.stages > traits.most_stages:
+        trains = "does not train in pipeline stages"
+        if traits.most_stages > 1:
+            trains = f"trains in {traits.most_stages} pipeline stages at most"
         yield Violation(
             "cluster.parallel.pipeline_stage",
-            f"{kind} does not train in pipeline stages, but pipeline_stage is {layout.stages}",
+            f"{kind} {trains}, but pipeline_stage is {layout.stages}",
             text=str(layout.stages),
             hint=f"use pipeline_stage: {traits.most_stages}, or run the scenario on a job kind that has stages",
         )

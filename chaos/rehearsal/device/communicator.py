@@ -193,7 +193,9 @@ class Communicator:
         peer = self._peers[other]
         self._links.offer([peer], sequence, payload)
         self._exchange(
-            lambda: f"to send to rank {other}" if peer.outgoing else None, meeting=([peer], (self.rank, other))
+            lambda: f"to send to rank {other}" if peer.outgoing else None,
+            lambda: gone_at([peer], sequence),
+            meeting=([peer], (self.rank, other)),
         )
 
     def receive(self, other: int, like: NDArray[Any]) -> NDArray[Any]:
@@ -202,6 +204,7 @@ class Communicator:
         peer = self._peers[other]
         self._exchange(
             lambda: None if sequence in peer.arrived else f"to receive from rank {other}",
+            lambda: gone_at([peer], sequence),
             meeting=([peer], (other, self.rank)),
         )
         return peer.take(sequence, like)
@@ -284,5 +287,5 @@ class Communicator:
         assert self._deserted_seconds is not None
         if time.monotonic() - since >= self._deserted_seconds:
             raise CommunicationTimeout(
-                f"rank {self.rank} waited {self._deserted_seconds:g} s {waiting}, of which one has gone"
+                f"rank {self.rank} waited {self._deserted_seconds:g} s {waiting}: a rank that it needs has gone"
             )

@@ -7,7 +7,8 @@ has ended. MindSpore 2.10 distinguishes errors by these texts.
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from chaos.agent.start import Agent
@@ -49,8 +50,27 @@ class Fabric:
 
         Raises RuntimeError with the text of a stopped device.
         """
-        try:
+        with self._as_device():
             return self.join().all_reduce(array, members)
+
+    def send(self, other: int, array: Any) -> None:
+        """Send an array to one rank, which must call :meth:`receive`. Raises RuntimeError as :meth:`reduce` does."""
+        with self._as_device():
+            self.join().send(other, array)
+
+    def receive(self, other: int, like: Any) -> Any:
+        """Receive an array with the type and shape of ``like`` from one rank.
+
+        Raises RuntimeError as :meth:`reduce` does.
+        """
+        with self._as_device():
+            return self.join().receive(other, like)
+
+    @contextmanager
+    def _as_device(self) -> Iterator[None]:
+        """Raise what ends a communication as the error of a device."""
+        try:
+            yield
         except CommunicationTimeout as error:
             raise RuntimeError(
                 f"Launch kernel failed: EI0002: notify wait timeout, HCCL_EXEC_TIMEOUT: {error}"

@@ -114,7 +114,7 @@ class Checkpoints:
         """Load the newest periodic checkpoint that every replica group has. Returns its step, 0 where there is none."""
         steps = [self._periodic_steps(group) for group in self._mesh.groups]
         common = set(steps[0]).intersection(*steps[1:])
-        return self._load(steps[self._mesh.model][max(common)]) if common else 0
+        return self._load(steps[self._mesh.group][max(common)]) if common else 0
 
     def roll_back(self) -> int:
         """Load the newest periodic checkpoint of this rank itself. Returns its step.

@@ -13,6 +13,7 @@ from typing import Any, get_args
 from chaos.jobs.kind import Command, JobKind, Launch, Simulated
 from chaos.plan.topology.layout import layout_of
 from chaos.plan.traits import JobTraits
+from chaos.rehearsal.plain.mesh import MOST_STAGES
 from chaos.rehearsal.protection import (
     protection_environment,
     protection_path,
@@ -36,7 +37,7 @@ class PlainJob(JobKind):
     traits = JobTraits(
         observable=frozenset(get_args(Phase)),
         checkpoint_form="mindspore",
-        most_stages=1,
+        most_stages=MOST_STAGES,
         slices=frozenset({1, 2, 4, 8}),
         shards=frozenset({1}),
         storage=_CHECKPOINTS,
@@ -76,6 +77,7 @@ class PlainJob(JobKind):
         """Return the launcher with the script's arguments, the protection switches and the stand-in SDK."""
         scenario, job = launch.scenario, launch.scenario.job
         (controller_port,) = launch.ports
+        layout = layout_of(scenario.cluster)
         script = (
             *(str(launch.python), "-m", "chaos.rehearsal.plain.train"),
             f"--output={launch.directory / _CHECKPOINTS}",
@@ -83,7 +85,8 @@ class PlainJob(JobKind):
             f"--steps-per-epoch={steps_per_epoch(job)}",
             f"--checkpoint-interval={job.checkpoint_interval or 0}",
             f"--seed={job.seed}",
-            f"--model-parallel={layout_of(scenario.cluster).model}",
+            f"--model-parallel={layout.model}",
+            f"--pipeline-stages={layout.stages}",
             f"--is-recover={int(launch.resume)}",
             *(["--continue"] if "RSC" in job.protection and job.checkpoint_interval else []),
             *([] if job.tre is None else [f"--norm-threshold={job.tre.threshold!r}"]),

@@ -14,8 +14,9 @@ from chaos.rehearsal.plain.abnormal import ERROR, NormWatch
 from chaos.rehearsal.plain.checkpoints import Checkpoints
 from chaos.rehearsal.plain.data import Batches
 from chaos.rehearsal.plain.device import PlainDevice
-from chaos.rehearsal.plain.mesh import Mesh
-from chaos.rehearsal.plain.network import dropout, gradients
+from chaos.rehearsal.plain.mesh import MOST_STAGES, Mesh
+from chaos.rehearsal.plain.network import dropout
+from chaos.rehearsal.plain.pipeline import computed
 from chaos.rehearsal.plain.state import State
 from chaos.rehearsal.plain.tolerance import JOINED, Tolerance, keeps_flag, protects, switched_on
 
@@ -31,6 +32,7 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument("--crc-check", type=int, default=0, choices=[1, 0], help="save checkpoints with a checksum")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--model-parallel", type=int, default=1)
+    parser.add_argument("--pipeline-stages", type=int, default=1, choices=range(1, MOST_STAGES + 1))
     parser.add_argument("--is-recover", type=int, default=0, choices=[1, 0])
     parser.add_argument("--continue", dest="go_on", action="store_true", help="go on from a periodic checkpoint")
     parser.add_argument(
@@ -47,7 +49,7 @@ class Trainer:
         self._arguments = arguments
         self._device = device
         self._training = device.training
-        self._mesh = mesh = Mesh(device.rank, device.ranks, arguments.model_parallel)
+        self._mesh = mesh = Mesh(device.rank, device.ranks, arguments.model_parallel, arguments.pipeline_stages)
         self._state = State(arguments.seed, mesh, flagged=keeps_flag(on))
         self._data = Batches(
             seed=arguments.seed, size=arguments.batch_size, per_epoch=arguments.steps_per_epoch, part=mesh.data
@@ -127,7 +129,7 @@ class Trainer:
         batch = alterations.batch(batch)
         mask = dropout(state.parameters["random_state"], self._mesh)
         loss, rank_gradients = alterations.computed(
-            *gradients(state.parameters, batch, mask, self._add_up, alterations.activation)
+            *computed(self._device, self._mesh, state.parameters, batch, mask, alterations.activation)
         )
         mean = self._device.average(_flatten(rank_gradients), self._mesh.replicas)
         if self._tolerance is not None:
@@ -136,15 +138,13 @@ class Trainer:
         state.update(_unflatten(mean, rank_gradients))
         self._device.update_ends()
         training.step_end(loss, batch)
-        self._log(position, loss)
+        if loss is not None:
+            self._log(position, loss)
         if self._watch is not None:
             self._watch.judge(state.steps, mean)
         if self._tolerance is not None:
             self._tolerance.end_step()
         self._checkpoints.save_if_due()
-
-    def _add_up(self, part: Any) -> Any:
-        return part if self._mesh.model_size == 1 else self._device.reduce(part, self._mesh.model_group)
 
     def _log(self, position: int, loss: Any) -> None:
         """Log a line as MindSpore's LossMonitor writes it."""

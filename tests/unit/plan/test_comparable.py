@@ -142,3 +142,11 @@ def test_what_must_be_finite_ends_with_the_step_that_is_changed(real: Planner) -
     assert other is not None
     assert (other.finite_until, other.finite_gradients_until) == (5, 5)
     assert replace(other, finite_until=None).losses_until == 5
+
+
+def test_only_ranks_of_the_last_stage_have_a_loss_to_be_changed(real: Planner) -> None:
+    stages = {"ranks": 4, "parallel": {"data_parallel": 2, "pipeline_stage": 2}}
+    assert real(fault("nonfinite-loss", 6, rank=2), cluster=stages, expect=NONE).layout.loss_ranks == (2, 3)
+    refused = real.refused(fault("nonfinite-loss", 6, rank=1), cluster=stages, expect=NONE)
+    assert "in a pipeline rank 1 cannot have a loss to be changed: only that of ranks 2-3 is valid" in refused
+    assert real(fault("flip-bit", 6, rank=1), cluster=stages, expect=NONE).layout.loss_ranks == (2, 3)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -46,6 +47,13 @@ def test_a_script_of_the_scenario_slices_as_it_likes(plan: Planner, cluster: dic
     plan.traits = LIMITED
     assert plan(cluster=cluster, job={"script": "own.py"}).layout.replica_groups
     assert "pipeline stages" in plan.refused(cluster=STAGES, job={"script": "own.py"})
+
+
+def test_a_kind_with_stages_takes_as_many_as_it_has(plan: Planner) -> None:
+    plan.traits = replace(LIMITED, most_stages=2)
+    assert plan(cluster=STAGES).layout.loss_ranks == (4, 7)
+    four = {"ranks": 8, "parallel": {"data_parallel": 2, "pipeline_stage": 4}}
+    assert "trains in 2 pipeline stages at most, but pipeline_stage is 4" in plan.refused(cluster=four)
 
 
 def test_a_mechanism_or_an_aid_that_the_kind_does_not_have_is_refused(plan: Planner) -> None:

@@ -150,7 +150,7 @@ def test_who_does_not_know_the_secret_joins_nobody(group: Group) -> None:
 def test_a_rank_that_nobody_will_stop_leaves_the_dead_soon_also_where_it_has_never_met_them(group: Group) -> None:
     ranks = unprotected(group, 4)
     ranks[3].close()
-    with pytest.raises(CommunicationTimeout, match=r"rank 2 waited 0\.2 s in all-reduce 1 for rank 3, .* one has gone"):
+    with pytest.raises(CommunicationTimeout, match=r"rank 2 waited 0\.2 s in all-reduce 1 for rank 3.* has gone"):
         group.pool.submit(ranks[2].all_reduce, floats(2), (2, 3)).result(SECONDS)
     assert not ranks[2]._peers[3].met
 
