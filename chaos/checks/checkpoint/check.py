@@ -43,7 +43,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     judge_records(history, artifacts, collector)
     judge_periodic_values(plan, history, artifacts, Baseline(plan, history, artifacts), collector)
     judge_overwritten(history, artifacts, collector)
-    judge_saving_goes_on(plan, history, collector)
+    judge_saving_goes_on(plan, history, artifacts.baseline, collector)
     judge_newest(plan, history, artifacts, collector)
     if plan.checkpoint is None:
         judge_absence(plan, history, artifacts, files, collector)

@@ -16,15 +16,22 @@ from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 
+_SAVES = ("checkpoint.begin", "checkpoint.end")
 _EVENTS = ("train.begin", "step.begin", "step.end", "checkpoint.end", "train.end")
 
 
-def judge_saving_goes_on(plan: Plan, history: History, collector: Collector) -> None:
-    """Judge every process that trains on for as many steps as the interval. Other processes had nothing to save."""
+def judge_saving_goes_on(plan: Plan, history: History, baseline: History | None, collector: Collector) -> None:
+    """Judge every process that trains on for as many steps as the interval. Other processes had nothing to save.
+
+    Where one rank of each replica group has to save, a rank that has never saved, neither here nor in the fault-free
+    run, leaves it to those of its group that have.
+    """
     interval = plan.training.checkpoint_interval
     if interval is None:
         return
-    expected = f"every rank saves a periodic checkpoint at least every {interval} steps"
+    who = "rank" if plan.training.every_rank_saves else "replica group"
+    expected = f"every {who} saves a periodic checkpoint at least every {interval} steps"
+    left_to = {} if plan.training.every_rank_saves else _left_to(plan, history, baseline)
     due: set[int] = set()
     saves = 0
     refused = any(fault.effect.spoils_saves for fault in plan.faults)
@@ -32,9 +39,13 @@ def judge_saving_goes_on(plan: Plan, history: History, collector: Collector) -> 
     for process in _processes(history):
         kept = [event for event in process if event.event == "checkpoint.end"]
         saves += len(kept)
+        if left_to.get(process[0].rank):
+            continue
         for last, step, event in _gaps(history, process, interval):
             rank = event.rank
             observation = f"rank {rank} has trained up to step {step}, and saved none since step {last}"
+            if rank in left_to:
+                observation += ", nor has any rank of its replica group"
             if refused:
                 collector.unknown(
                     expected,
@@ -57,6 +68,18 @@ def judge_saving_goes_on(plan: Plan, history: History, collector: Collector) -> 
     if due:
         collector.settle(expected, f"{saves} saves of {ranks_text(sorted(due))}")
     collector.close()
+
+
+def _left_to(plan: Plan, history: History, baseline: History | None) -> dict[int | None, set[int]]:
+    """Return the ranks that have never saved, each with the ranks of its replica group that have."""
+    runs = (history,) if baseline is None else (history, baseline)
+    savers = {event.rank for run in runs for name in _SAVES for event in run.select(name, kind="periodic")}
+    return {
+        rank: {member for member in group if member in savers}
+        for group in plan.layout.replica_groups
+        for rank in group
+        if rank not in savers
+    }
 
 
 def _processes(history: History) -> list[list[Event]]:

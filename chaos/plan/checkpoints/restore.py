@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from chaos.plan.checkpoints.resume_key import resume_key, unless
 from chaos.plan.checkpoints.saved import Damage
+from chaos.plan.checkpoints.savers import check_savers, every_rank_saves
 from chaos.plan.describe import group, ranks
 from chaos.plan.draft import Draft
 from chaos.plan.family_rules import saved_rules
@@ -80,7 +81,11 @@ def plan_restore(draft: Draft, outcome: Outcome, problems: Problems) -> tuple[Pl
             return PlannedRestore(stated, left.lost, holders, left.damaged), why
     source = _SCRIPT.format(key) if traits.resumes_periodic else f"({_RESTART if traits.restarts else SOURCE})"
     newest = step - step % interval + interval
-    restore, why = _newest_complete(groups, left, newest, interval, traits, damage, source)
+    own_only = traits.restarts or (traits.resumes_periodic and every_rank_saves(scenario))
+    restore, why = _newest_complete(groups, left, newest, interval, traits, damage, source, own_only=own_only)
+    if traits.resumes_periodic and not (own_only or isinstance(scenario.expect.resume, ExpectResume)):
+        others, _ = _newest_complete(groups, left, newest, interval, traits, damage, source, own_only=True)
+        check_savers(restore.step, others.step, key, problems)
     if restore.step is None and not losing:
         return None, f"{why}, and the job is not started again"
     return restore, why
@@ -116,9 +121,10 @@ def _newest_complete(
     traits: JobTraits,
     damage: Damage,
     source: str,
+    *,
+    own_only: bool,
 ) -> tuple[PlannedRestore, str]:
     """Return the newest step from which every rank can go on, and why; at most ``newest`` and the recorded step."""
-    own_only = traits.restarts or traits.resumes_periodic
     for candidate in range(newest if damage.newest is None else min(damage.newest, newest), 0, -interval):
         holders = _holders(groups, candidate, left)
         if holders is not None and not (own_only and left.lacking(candidate)):

@@ -54,6 +54,7 @@ def job_violations(scenario: Scenario, layout: Layout, traits: JobTraits) -> Ite
     yield from _not_done(scenario, traits, kind)
     if scenario.job.script is None and not traits.own_script:
         yield Violation("job.script", f"{kind} has no script of its own", hint="name yours: job.script")
+    yield from _savers(scenario, kind)
     if scenario.job.script is not None:
         return
     for key, size, known in (
@@ -68,6 +69,27 @@ def job_violations(scenario: Scenario, layout: Layout, traits: JobTraits) -> Ite
                 text=str(size),
                 hint=f"use one of {sizes}, or name a script of your own (job.script)",
             )
+
+
+def _savers(scenario: Scenario, kind: str) -> Iterator[Violation]:
+    """Yield a statement about the savers of periodic checkpoints that has no effect, or that this job contradicts."""
+    job = scenario.job
+    if job.savers is None:
+        return
+    if job.checkpoint_interval is None:
+        yield Violation(
+            "job.savers",
+            "job.savers has no effect: the scenario has no periodic checkpoints",
+            text=job.savers,
+            hint="say every how many steps the job saves (job.checkpoint_interval), or leave job.savers out",
+        )
+    elif job.script is None and job.savers != "every rank":
+        yield Violation(
+            "job.savers",
+            f"every rank of {kind} saves its own checkpoints",
+            text=job.savers,
+            hint="leave job.savers out, or name a script of your own (job.script)",
+        )
 
 
 def _not_done(scenario: Scenario, traits: JobTraits, kind: str) -> Iterator[Violation]:

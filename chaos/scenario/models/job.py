@@ -141,6 +141,11 @@ class Job(Model):
     checkpoint_interval: int | None = Field(
         None, ge=1, description="Steps between periodic checkpoints. Default: none are saved."
     )
+    savers: Literal["every rank", "replica groups"] | None = Field(
+        None,
+        description="Who saves periodic checkpoints: every rank, or one of each replica group. Default: replica "
+        "groups with a script of your own, else every rank.",
+    )
     sink_size: int = Field(1, ge=1, description="Data sink size. End-of-life checkpoints need 1.")
     seed: int = Field(1, ge=0, description="Seed of weights and data.")
     digest_interval: int = Field(

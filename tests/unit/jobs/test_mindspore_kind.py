@@ -144,6 +144,51 @@ def test_a_job_that_saves_periodic_checkpoints_is_resumed_by_default(job: dict[s
     assert f"goes on from periodic ones (job.{key})" in " ".join(plan.explanation.reasons)
 
 
+IN_SAVE = {**KILL, "trigger": {"step": 8, "phase": "checkpoint.write"}}
+
+
+@pytest.mark.parametrize(
+    ("job", "more", "restored"),
+    [
+        ({"savers": "every rank"}, {}, 4),
+        ({}, {"expect": {"resume": {"step": 9}}}, 8),
+        ({}, {"expect": {"resume": {"step": 5}}}, 4),
+    ],
+)
+def test_a_rank_lost_in_its_save_leaves_the_step_to_the_scenario(
+    job: dict[str, Any], more: dict[str, Any], restored: int
+) -> None:
+    """Rank 0 may save for both: then step 8 is there, and nobody waits for a file of rank 1."""
+    plan = planned(scenario({"checkpoint_interval": 4, **job}, faults=[IN_SAVE], **more))
+    assert plan.resume.restore is not None
+    assert plan.resume.restore.step == restored
+
+
+def test_without_a_word_of_the_scenario_a_rank_lost_in_its_save_is_refused() -> None:
+    said = refusals(scenario({"checkpoint_interval": 4}, faults=[IN_SAVE]))
+    assert "whether the job goes on from step 8 or from step 4 depends on the ranks that save" in said
+    assert "{step: 9} or {step: 5}" in said
+
+
+def test_of_a_script_one_rank_of_each_replica_group_has_to_save_unless_the_scenario_says_that_all_do() -> None:
+    saves = {"checkpoint_interval": 4}
+    assert not planned(scenario(saves)).training.every_rank_saves
+    assert planned(scenario({**saves, "savers": "every rank"})).training.every_rank_saves
+    assert "job.savers has no effect" in refusals(scenario({"savers": "every rank"}))
+
+
+def test_the_built_in_scripts_save_on_every_rank() -> None:
+    own: dict[str, Any] = {"kind": "plain", "script": None, "arguments": [], "checkpoint_interval": 4}
+    with pytest.raises(ScenarioError, match="every rank of job kind 'plain' saves its own"):
+        build_plan(
+            scenario({**own, "savers": "replica groups"}),
+            Source("x", NoLines()),
+            traits=registry("jobs").load("plain").traits,
+            kinds={},
+            draw_seed=lambda: 0,
+        )
+
+
 @pytest.mark.parametrize("more", [{"expect": {"resume": "none"}}, {"job": {"resume": False}}])
 def test_a_scenario_may_say_that_its_job_just_ends(more: dict[str, Any]) -> None:
     job = {"checkpoint_interval": 4, **more.pop("job", {})}

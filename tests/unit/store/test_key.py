@@ -58,6 +58,7 @@ SAME: dict[str, dict[str, Any]] = {
     "faults": {"faults": (FAULT,)},
     "allow": {"allow": ("npu-link-down",)},
     "job.resume_arguments": job(resume_arguments=("--resume",)),
+    "job.savers": job(savers="replica groups"),
     "expect": {"expect": {"checkpoint": {"step": 4}}},
     "baseline": {"baseline": "none"},
     "deadlines": {"deadlines": {"run": 5.0}},

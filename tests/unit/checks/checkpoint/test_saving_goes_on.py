@@ -21,12 +21,12 @@ EXPECTED = "every rank saves a periodic checkpoint at least every 3 steps"
 BACK = int(next(rolled_back_run().events("step.begin", rank=0, step=1))["mono"]) + int((AT + BACK_S - 10) * 1e9)
 
 
-def after_the_rollback(run: GoodRun, event: str = "checkpoint.") -> list[Record]:
+def after_the_rollback(run: GoodRun, event: str = "checkpoint.", since: int = BACK) -> list[Record]:
     return [
         record
         for own in run.files.values()
         for record in own
-        if record["event"].startswith(event) and record["mono"] >= BACK and record["rank"] is not None
+        if record["event"].startswith(event) and record["mono"] >= since and record["rank"] is not None
     ]
 
 
@@ -83,6 +83,57 @@ def test_with_a_torn_history_nobody_is_blamed(judged: Judge) -> None:
     assert judged(run).verdict == "unknown"
 
 
+OF_GROUPS = "every replica group saves a periodic checkpoint at least every 3 steps"
+
+
+def saved_by(*ranks: int) -> GoodRun:
+    """A run in which these ranks alone have ever saved; one rank of each replica group has to."""
+    run = rolled_back_run()
+    run.replan(every_rank_saves=False)
+    forget(run, [save for save in after_the_rollback(run, "checkpoint.", since=0) if save["rank"] not in ranks])
+    run.saved = {key: saved for key, saved in run.saved.items() if any(f"rank_{rank}/" in saved.path for rank in ranks)}
+    return run
+
+
+def test_one_rank_of_each_replica_group_may_save_for_all(judged: Judge) -> None:
+    run = saved_by(0, 1)
+    judgement = judged(run)
+    assert said(judgement, "checkpoint", "pass", f"{OF_GROUPS} | 8 saves of ranks 0-1")
+    assert not said(judgement, "checkpoint", "fail", OF_GROUPS)
+
+
+def test_where_every_rank_has_to_save_one_of_a_group_is_not_enough(judged: Judge) -> None:
+    run = saved_by(0, 1)
+    run.replan(every_rank_saves=True)
+    assert said(judged(run), "checkpoint", "fail", "rank 2 has trained up to step 3, and saved none since step 0")
+
+
+def test_a_replica_group_of_which_no_rank_saves_fails(judged: Judge) -> None:
+    text = "rank 1 has trained up to step 3, and saved none since step 0, nor has any rank of its replica group"
+    assert said(judged(saved_by(0, 2)), "checkpoint", "fail", text)
+
+
+def test_a_rank_that_has_saved_has_to_go_on_although_a_replica_does(judged: Judge) -> None:
+    run = rolled_back_run()
+    run.replan(every_rank_saves=False)
+    forget(run, [save for save in after_the_rollback(run) if save["rank"] == 2])
+    assert said(judged(run), "checkpoint", "fail", f"rank 2 has trained up to step 9, and saved none since step {HELD}")
+
+
+def test_a_rank_that_saves_in_the_fault_free_run_has_to_save(judged: Judge) -> None:
+    run = saved_by(0, 1)
+    assert run.baseline is not None
+    (own,) = [records for name, records in run.baseline.items() if name.startswith("train-rank_2")]
+    last = own[-1]
+    place = {name: last[name] for name in ("mono", "wall", "attempt", "rank", "pid")}
+    own.append({**place, "event": "checkpoint.end", "kind": "periodic", "step": 12, "path": "net-12"})
+    assert said(judged(run), "checkpoint", "fail", "rank 2 has trained up to step 3, and saved none since step 0")
+
+
+def test_where_no_save_of_any_group_is_recorded_it_is_unknown(judged: Judge) -> None:
+    assert said(judged(saved_by()), "checkpoint", "unknown", "no save of any rank is recorded")
+
+
 def trained(*events: str, **more: Any) -> list[Finding]:
     """What is said of one process that did this, ``name step``, with an interval of 3."""
     story = []
@@ -93,7 +144,7 @@ def trained(*events: str, **more: Any) -> list[Finding]:
             fields |= {"kind": "periodic", "path": f"net-{step}", **more}
         story.append(Event(name, number, number, "agent", number, "train", 0, 100, fields, f"history/x.jsonl:{number}"))
     found = Collector("checkpoint")
-    judge_saving_goes_on(rolled_back_plan(), History(tuple(story)), found)
+    judge_saving_goes_on(rolled_back_plan(), History(tuple(story)), None, found)
     return found.findings()
 
 
