@@ -19,7 +19,7 @@ from chaos.agent.digest import tensor_digest
 from chaos.agent.record import Record
 
 EXACT = "exact"
-"""The sample of an integer: it counts something, and no noise changes it."""
+"""The sample of integers: they count something, or are the state of a generator, and no noise changes them."""
 
 MOST_VALUES = 16
 """Values of one parameter in a sample."""
@@ -46,13 +46,13 @@ class Sampler:
     def samples(self, parameters: Iterable[tuple[str, Any]]) -> dict[str, str]:
         """Return a sample of each NumPy array, and of each plain number, by its name. Anything else has none.
 
-        A single integer has the sample EXACT.
+        Integers have the sample EXACT.
         """
         named = list(parameters)
         values = max(1, min(MOST_VALUES, MOST_VALUES_OF_A_STEP // max(1, len(named))))
         taken = {}
         for name, value in named:
-            if isinstance(value, int) or _is_integer(value):
+            if isinstance(value, int) or _is_of_integers(value):
                 taken[name] = EXACT
                 continue
             if isinstance(value, float):
@@ -82,9 +82,9 @@ class Sampler:
         return self._places[key]
 
 
-def _is_integer(value: Any) -> bool:
-    """Return whether this is an array of one integer, or of one truth value."""
-    return getattr(value, "size", None) == 1 and getattr(getattr(value, "dtype", None), "kind", "") in ("i", "u", "b")
+def _is_of_integers(value: Any) -> bool:
+    """Return whether this is an array of integers, or of truth values."""
+    return getattr(getattr(value, "dtype", None), "kind", "") in ("i", "u", "b")
 
 
 def places(seed: int, name: str, count: int, values: int) -> list[int]:

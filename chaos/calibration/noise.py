@@ -17,7 +17,7 @@ from chaos.evidence.baseline import differing, loss_of
 from chaos.evidence.checkpoints.parameters import is_step_counter, slot_prefix
 from chaos.evidence.facts import TRAIN, digests
 from chaos.evidence.tolerances.losses import mean_begins, mean_difference, relative_difference
-from chaos.evidence.tolerances.samples import difference, read_sample, samples_of
+from chaos.evidence.tolerances.samples import EXACT, difference, read_sample, samples_of
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -168,7 +168,11 @@ def _largest(plan: Plan, one: Recorded, other: Recorded, noise: Noise) -> dict[Q
 def _apart(ours: Event, theirs: Event, noise: Noise) -> Iterator[tuple[str, float, float]]:
     """Yield norm and sample of each parameter that differs; either run may be the later baseline."""
     for name in differing(ours.data.get("parameters"), theirs.data.get("parameters")):
-        one, other = (read_sample(samples_of(event).get(name)) for event in (ours, theirs))
+        texts = [samples_of(event).get(name) for event in (ours, theirs)]
+        if texts == [EXACT, EXACT] and not is_step_counter(name):
+            yield name, math.inf, math.inf  # no limit can be stated
+            continue
+        one, other = map(read_sample, texts)
         there = None if one is None or other is None else difference(one, other)
         back = None if one is None or other is None else difference(other, one)
         if there is None or back is None or is_step_counter(name):

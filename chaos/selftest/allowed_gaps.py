@@ -21,17 +21,18 @@ Bases are separated by spaces. Events ``of rank R`` are those of that rank alone
 needed, and the events of this rank never are. All others are of any rank.
 """
 
-_ALL = "arf exit harmless hcce held host-reboot in-vain live-plain-damage pods rsc slices tre tsp ttp uce"
+_ALL = "arf exit harmless hcce held host-reboot in-vain live-plain-damage pods rsc slices tolerant tre tsp ttp uce"
 """All bases with a fault-free run beside them."""
 
 ALLOWED_GAPS: AllowedGaps = MappingProxyType(
     {
         "The end of a save counts; a beginning alone is the trace of a broken-off save.": {
-            "checkpoint.begin in attempt train": "held host-reboot in-vain live-plain-damage pods rsc slices tre ttp",
+            "checkpoint.begin in attempt train": "held host-reboot in-vain live-plain-damage pods rsc slices tolerant "
+            "tre ttp",
             "checkpoint.begin in attempt resume": "live-plain-damage slices ttp",
         },
         "The file holds the saved state, and the loaded state is compared with it.": {
-            "checkpoint.end in attempt train": "held host-reboot in-vain pods",
+            "checkpoint.end in attempt train": "held host-reboot in-vain pods tolerant",
         },
         "The last error of a rank only adds suspicion: its exit status shows how it ended.": {
             "error.reported in attempt train": _ALL,
@@ -48,10 +49,10 @@ ALLOWED_GAPS: AllowedGaps = MappingProxyType(
             "child.exit in attempt train": "arf exit uce",
         },
         "In a launch that must fail the ranks' own exits count.": {
-            "launcher.exit in attempt train": "held host-reboot in-vain live-plain-damage pods slices ttp",
+            "launcher.exit in attempt train": "held host-reboot in-vain live-plain-damage pods slices tolerant ttp",
         },
         "A rank is known by its identification and its agent; this event only adds suspicion.": {
-            "launcher.found in attempt train": _ALL.replace("rsc ", ""),
+            "launcher.found in attempt train": _ALL.replace("rsc ", "").replace("tolerant ", ""),
             "launcher.found in attempt resume": "held host-reboot in-vain live-plain-damage pods slices ttp",
         },
         "The steps of the first launch begin with 1.": {
@@ -81,7 +82,7 @@ ALLOWED_GAPS: AllowedGaps = MappingProxyType(
             "writer.start in attempt train": _ALL.replace("host-reboot ", ""),
             "writer.start of rank 0 in attempt train": "host-reboot",
             "writer.start of rank 1 in attempt train": "host-reboot",
-            "writer.start in attempt resume": "held host-reboot in-vain live-plain-damage pods slices ttp",
+            "writer.start in attempt resume": "held host-reboot in-vain live-plain-damage pods slices tolerant ttp",
             "the baseline's writer.start": _ALL,
             "the baseline's writer.start in attempt train": _ALL,
         },

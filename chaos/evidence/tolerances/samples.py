@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from chaos.history.event import Event
 
 EXACT = "exact"
-"""In place of a sample: the parameter is one integer, and must be equal bit for bit (:mod:`chaos.agent.digests`)."""
+"""In place of a sample: the parameter has integers, and must be equal bit for bit (:mod:`chaos.agent.digests`)."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 
@@ -156,3 +157,14 @@ def test_a_run_that_is_named_in_several_ways_is_one_run(place: Path, capfd: pyte
     names = ["noisy-noise-0", str(place / "reports" / "noisy-noise-0"), "again"]
     assert entry(["calibrate", "noisy.yaml", *(word for name in names for word in ("--from", name))]) == codes.USAGE
     assert "--from: 1 runs, 3 are needed" in capfd.readouterr().err
+
+
+def test_integers_that_differ_between_fault_free_runs_get_no_limit(place: Path) -> None:
+    def counting(number: int, event: Record) -> None:
+        count = {"seen": np.array([number if "step" in event else 0, 1])}
+        event["parameters"].update(digests_of(count))
+        event["samples"].update(Sampler(1).samples(count.items()))
+
+    assert entry(["calibrate", "noisy.yaml", *runs(place / "reports", counting)]) == codes.PASS
+    loss = load_scenario(place / "noisy.yaml", settings={}).cells[0].scenario.expect.loss
+    assert loss is not None and (loss.state["*seen"].norm, loss.state["*seen"].sample) == (None, None)

@@ -53,11 +53,19 @@ def test_a_counter_that_is_one_too_low_fails_at_any_tolerance(
     assert not_passed(loss_judged(counting(tolerant_run(), name, kind, 0))) == []
 
 
-def test_a_single_integer_has_no_sample_and_an_array_of_integers_has_one() -> None:
+def test_integers_have_no_sample() -> None:
     arrays = {"one": np.array(3), "true": np.array([True]), "two": np.array([3, 4]), "float": np.array(3.0)}
     taken = Sampler(1).samples([*arrays.items(), ("number", 3), ("share", 0.5)])
-    assert {name for name, sample in taken.items() if sample == EXACT} == {"one", "true", "number"}
+    assert {name for name, sample in taken.items() if sample == EXACT} == {"one", "true", "two", "number"}
     assert samples.EXACT == EXACT and samples.read_sample(EXACT) is None
+
+
+def test_integers_that_the_scenario_leaves_out_are_not_checked(loss_judged: Judge) -> None:
+    run = counting(tolerant_run(), "cursor", np.int32, 1)
+    run.replan(state_tolerances=(StateTolerance("cursor", None, None), StateTolerance("*", 0.5, 0.5)))
+    judgement = loss_judged(run)
+    assert not_passed(judgement) == []
+    assert "values of cursor against the fault-free run" in left_of(judgement)
 
 
 def test_another_shape_fails_at_any_tolerance(loss_judged: Judge) -> None:
