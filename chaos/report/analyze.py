@@ -190,15 +190,15 @@ def _recovery(judgement: Judgement) -> RecoveryResult:
     recovery, history = judgement.recovery, judgement.history
     total = None if recovery.total is None else recovery.total / 1e9
     phases = {phase.name: phase.seconds for phase in recovery.phases}
-    cost = (_figure(rollback, history), _figure(stalled, history))
+    cost = (_figure(lambda: rollback(judgement.plan, history)), _figure(lambda: stalled(history)))
     errors = {**{phase.name: phase.error for phase in recovery.phases}, "total": recovery.error}
     wrong = {name: error / 1e9 for name, error in errors.items() if error}
     return RecoveryResult(recovery.mechanism, phases, total, recovery.reason, *cost, wrong)
 
 
-def _figure(measured: Callable[[History], Measure], history: History) -> float | None:
+def _figure(measured: Callable[[], Measure]) -> float | None:
     try:
-        return measured(history).value
+        return measured().value
     except Exception:  # events whose data is missing; the checks report them
         return None
 

@@ -73,13 +73,15 @@ def _judge_rollback(plan: Plan, history: History, collector: Collector) -> None:
     budget = plan.response.budget.rollback
     if budget is None:
         return
-    measured, line = rollback(history), _line(plan, "rollback")
+    measured, line = rollback(plan, history), _line(plan, "rollback")
     expected = f"steps trained again ≤ {budget}"
     data = about(phase="rollback", quantity="steps trained again", expected=budget, seen=measured.value)
     if measured.value is None:
         collector.unknown(expected, measured.reason, line, data=data)
     elif measured.value > budget:
         collector.fail(expected, f"{measured.value:g}", line, data=data)
+    elif measured.reason:
+        collector.unknown(expected, f"{measured.value:g} at least: {measured.reason}", line, data=data)
     collector.settle(expected, "unknown" if measured.value is None else f"{measured.value:g}", line, data=data)
 
 

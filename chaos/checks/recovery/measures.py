@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chaos.evidence.facts import TRAIN, step_of
+from chaos.evidence.facts import TRAIN, ranks_text, step_of
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.plan.model import Plan
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A figure of a run. ``value`` is None when it is not known; ``reason`` then says why."""
+    """A figure of a run. ``value`` is None when it is not known; ``reason`` then says why.
+
+    A value with a reason is the least that it can be.
+    """
 
     value: float | None
     reason: str = ""
 
 
-def rollback(history: History) -> Measure:
-    """Return the steps that the worst rank had ended and trained again after the first fault."""
+def rollback(plan: Plan, history: History) -> Measure:
+    """Return the steps that the worst rank had ended and trained again after the first fault.
+
+    Where data is sunk to the device, one record stands for all steps of a sink.
+    """
     acts = history.select("fault.injecting")
     if not acts:
         return Measure(None, "no fault was injected")
@@ -26,7 +33,9 @@ def rollback(history: History) -> Measure:
     again = {rank for rank in _ranks(after) if _went_on(history, rank, acts[0].mono)}
     if not again:
         return Measure(None, "no rank is recorded to have trained on after the fault")
-    return Measure(float(max(_repeated(history, rank) for rank in again)))
+    missing = set(range(plan.layout.ranks)) - again if plan.resume.resumes else ()
+    reason = f"nothing shows where {ranks_text(sorted(missing))} trained on" if missing else ""
+    return Measure(float(max(_repeated(history, rank, plan.training.sink_size) for rank in again)), reason)
 
 
 def stalled(history: History) -> Measure:
@@ -75,15 +84,19 @@ def _went_on(history: History, rank: int, fault: int) -> bool:
     return any(event.mono > fault for event in _of_rank(history, "train.begin", rank))
 
 
-def _repeated(history: History, rank: int) -> int:
-    """Return the largest number of steps by which this rank went back."""
+def _repeated(history: History, rank: int, sink_size: int) -> int:
+    """Return the largest number of steps by which this rank went back.
+
+    A rank with a step that ends no sink has recorded its steps one by one.
+    """
     marks = sorted(
         [*_of_rank(history, "step.begin", rank), *_of_rank(history, "step.end", rank)], key=lambda event: event.mono
     )
+    stride = 1 if any(step_of(mark) % sink_size for mark in marks) else sink_size
     highest, back = 0, 0
     for mark in marks:
         if mark.event == "step.end":
             highest = max(highest, step_of(mark))
         else:
-            back = max(back, highest - step_of(mark) + 1)
+            back = max(back, highest - step_of(mark) + stride)
     return back

@@ -46,7 +46,7 @@ def measured_recoveries(judgement: Judgement) -> tuple[Measured, ...]:
 
 def _trained_again(judgement: Judgement) -> float | None:
     try:
-        return rollback(judgement.history).value
+        return rollback(judgement.plan, judgement.history).value
     except ValueError:  # events whose data is missing; the checks report them
         return None
 

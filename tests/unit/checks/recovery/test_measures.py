@@ -18,7 +18,7 @@ def history(run: GoodRun, directory: Path) -> History:
 
 
 def test_an_end_of_life_checkpoint_loses_nothing(tmp_path: Path) -> None:
-    assert rollback(history(good_run(), tmp_path)).value == 0
+    assert rollback(good_run().plan, history(good_run(), tmp_path)).value == 0
 
 
 def test_steps_trained_again_are_counted(tmp_path: Path) -> None:
@@ -27,7 +27,17 @@ def test_steps_trained_again_are_counted(tmp_path: Path) -> None:
         record["step"] -= 3
     for record in run.events("step.end", attempt="resume"):
         record["step"] -= 3
-    assert rollback(history(run, tmp_path)).value == 3
+    assert rollback(run.plan, history(run, tmp_path)).value == 3
+
+
+def test_a_sink_that_is_trained_again_counts_with_all_its_steps(tmp_path: Path) -> None:
+    """The record of a sink of two steps bears the number of its last step."""
+    run = good_run()
+    run.replan(sink_size=2)
+    for name in ("step.begin", "step.end"):
+        for record in run.events(name):
+            record["step"] = 2 * record["step"] - (4 if record["attempt"] == "resume" else 0)
+    assert rollback(run.plan, history(run, tmp_path)).value == 4
 
 
 @pytest.mark.parametrize("spoil", [lambda run: run.drop("fault.injecting"), GoodRun.without_resume])
@@ -36,7 +46,7 @@ def test_the_rollback_is_unknown_without_a_fault_or_training_after_it(
 ) -> None:
     run = good_run()
     spoil(run)
-    measured = rollback(history(run, tmp_path))
+    measured = rollback(run.plan, history(run, tmp_path))
     assert measured.value is None
     assert measured.reason
 

@@ -128,6 +128,16 @@ def test_the_steps_trained_again_are_unknown_when_no_rank_has_trained_on(run: Go
     assert said(judged(run), "recovery", "unknown", "no rank is recorded to have trained on after the fault")
 
 
+def test_a_rank_without_a_record_may_have_trained_more_steps_again(run: GoodRun, judged: Judge) -> None:
+    run.drop("train.begin", attempt="resume", rank=3)
+    budgeted(run, rollback=2)
+    assert said(judged(run), "recovery", "unknown", "0 at least: nothing shows where rank 3 trained on")
+    for event in ("step.begin", "step.end"):
+        for step in run.events(event, attempt="resume", rank=0):
+            step["step"] -= 3
+    assert said(judged(run), "recovery", "fail", "steps trained again ≤ 2 | 3")
+
+
 def test_a_file_that_is_read_while_the_job_trains_does_not_belong_to_its_load(run: GoodRun, judged: Judge) -> None:
     before = seconds(judged(run))
     load = run.only("load.end", rank=0)
