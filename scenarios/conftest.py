@@ -50,6 +50,7 @@ AT_NIGHT = {
     "plain-arf-twice-clean": "a rank is lost after another was rescheduled",
     "plain-network-loss": "packets between nodes are lost for a while",
     "plain-network-rate": "the network between nodes is slow for a while",
+    "plain-own-launcher-nodes": "a launcher of one's own starts the ranks of each of two nodes",
     "plain-partition-heals": "a partition ends before anybody is lost",
     "plain-stages-arf": "a rank of the last stage of a pipeline is replaced",
     "plain-stages-restart": "a pipeline that nothing protects is started again",

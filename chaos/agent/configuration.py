@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from chaos.agent.launcher.rank_variables import pairs_of, place_by
+
 
 @dataclass(frozen=True)
 class Configuration:
@@ -59,8 +61,14 @@ class Place:
 
 
 def place_of(environment: Mapping[str, str]) -> Place:
-    """Find the place by msrun's environment (MindSpore 2.10): MS_ROLE, MS_NODE_ID, RANK_ID, MS_WORKER_NUM."""
+    """Find the place by msrun's environment (MindSpore 2.10): MS_ROLE, MS_NODE_ID, RANK_ID, MS_WORKER_NUM.
+
+    Below another launcher it is found by the variables that the launch names (CHAOS_RANKS).
+    """
     role = environment.get("MS_ROLE", "")
+    if not role and pairs_of(environment):
+        found = place_by(environment)
+        return Place("other", None, None) if found is None else Place("rank", *found)
     size = environment.get("MS_WORKER_NUM") or environment.get("RANK_SIZE")
     ranks = int(size) if size and size.isdigit() else None
     if role == "MS_SCHED":

@@ -15,7 +15,7 @@ from chaos.agent.channel import Channel
 from chaos.agent.configuration import Configuration, Place, place_of, read_configuration
 from chaos.agent.digests import Digests, Sampler
 from chaos.agent.errors import record_uncaught
-from chaos.agent.exit_statuses import Reaped
+from chaos.agent.launcher.exit_statuses import Reaped
 from chaos.agent.lines import MODULE, Lines
 from chaos.agent.loops import Loop
 from chaos.agent.record import Record

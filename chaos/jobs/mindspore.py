@@ -16,6 +16,7 @@ from chaos.base.plain_files import read_plain
 from chaos.jobs.inputs import sources_digest
 from chaos.jobs.kind import Command, JobError, JobKind, Launch, Simulated
 from chaos.jobs.msrun import msrun_argv, tft_environment
+from chaos.jobs.own_launcher import check_command, own_argv, own_digests, rank_environment
 from chaos.plan.traits import JobTraits
 from chaos.scenario.local_files import file_problem
 from chaos.scenario.models.scenario import Scenario
@@ -47,6 +48,7 @@ class MindSporeJob(JobKind):
         genuine=True,
         gradients=False,
         own_script=False,
+        own_launcher=True,
         ports={"scheduler": 0, "controller": 1},
         lacks={
             "job.agent": "starts no cluster agent: on a cluster MindCluster does",
@@ -65,6 +67,10 @@ class MindSporeJob(JobKind):
     ports = 2
     extensions: tuple[str, ...] = ()
 
+    def needs_for(self, scenario: Scenario) -> tuple[str, ...]:
+        """Leave msrun out where the scenario has a launcher of its own."""
+        return tuple(need for need in self.needs if need != "msrun" or scenario.job.command is None)
+
     def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
         """Return nothing: all parts are genuine."""
         del scenario, sdk
@@ -76,16 +82,23 @@ class MindSporeJob(JobKind):
             yield "job.script", f"{path}: {why}", "name it relative to the scenario's file, or in full"
 
     def prepare(self, launch: Launch) -> None:
-        """Raise JobError if there is no script."""
+        """Raise JobError if there is no script, or if the launcher's words cannot be filled in."""
+        check_command(launch.scenario.job)
         _script(launch.scenario, launch.scenario_directory)
 
     def command(self, launch: Launch) -> Command:
-        """Return msrun with the script and its arguments; a resume appends the arguments of the resume."""
+        """Return msrun, or the scenario's own launcher, with the script and its arguments.
+
+        A resume appends the arguments of the resume.
+        """
         job = launch.scenario.job
         master_port, controller_port = launch.ports
         script = _script(launch.scenario, launch.scenario_directory)
         arguments = (*job.arguments, *(job.resume_arguments if launch.resume else ()))
-        environment = tft_environment(launch, controller_port)
+        environment = {**tft_environment(launch, controller_port), **rank_environment(job)}
+        if job.command is not None:
+            rank_command = (str(launch.python), str(script), *arguments)
+            return Command(own_argv(launch, rank_command, port=master_port), environment)
         return Command(msrun_argv(launch, script, arguments, master_port=master_port), environment)
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
@@ -96,6 +109,7 @@ class MindSporeJob(JobKind):
         files = sorted({script, *beside})
         packages = sorted(file.parent for file in script.parent.glob("*/__init__.py"))
         return {
+            **own_digests(scenario.job, scenario_directory),
             **{f"script {file.name}": _digest(file, script) for file in files},
             **{f"package {package.name}": sources_digest(package) for package in packages},
         }

@@ -46,7 +46,8 @@ class JobTraits:
     same state, where the parallel sizes of the scenario do not say it: the job spreads experts over ranks that are
     replicas in everything else. ``mindspore`` says that MindSpore trains it, and counts its steps. ``starts_fast`` says
     that it starts fast enough for each of many runs to have a fault-free run of its own. ``loss_on_rank_0`` says that
-    in a pipeline only rank 0 has a valid loss, not the ranks of the last stage.
+    in a pipeline only rank 0 has a valid loss, not the ranks of the last stage. ``own_launcher`` says that a program of
+    the user's own may start its ranks (``job.command``).
     """
 
     observable: frozenset[str]
@@ -83,3 +84,4 @@ class JobTraits:
     loss_on_rank_0: bool = False
     mindspore: bool = True
     starts_fast: bool = False
+    own_launcher: bool = False

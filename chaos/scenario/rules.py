@@ -84,6 +84,13 @@ def _check_job(job: dict[str, Any], report: Report) -> None:
             report(("job", key), f"{key} has no effect without job.config", on_key=True)
     if job.get("compile_cache") is True and job.get("graph", False) is False:
         report(("job", "compile_cache"), "nothing is compiled, so there is nothing to keep", "set job.graph: true")
+    if job.get("rank_variables") and "command" not in job:
+        report(("job", "rank_variables"), "rank_variables has no effect without job.command", on_key=True)
+    for key, value in mapped(job.get("rank_variables")).items():
+        for name in (key, text(value)):
+            if name is not None and not _ENVIRONMENT_NAME.fullmatch(name):
+                path: Path = ("job", "rank_variables", key)
+                report(path, f"{quote(name)} cannot name an environment variable", on_key=name == key)
     for name in mapped(job.get("environment")):
         if not _ENVIRONMENT_NAME.fullmatch(name):
             report(("job", "environment", name), f"{quote(name)} cannot name an environment variable", on_key=True)

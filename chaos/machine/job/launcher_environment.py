@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from chaos.agent.launcher.rank_variables import VARIABLE, without_ranks
+
 _SWITCHES = frozenset({"MS_ENABLE_TFT", "MINDIO_FOR_MINDSPORE", "MINDX_TASK_ID"})
 _SWITCH_PREFIX = "MS_TFT_"
 _PLACES = frozenset(
@@ -47,7 +49,8 @@ def launcher_environment(
 
     ``before`` are lists of directories (``PATH``, ``PYTHONPATH``) that precede the node's own lists.
     """
-    environment = {**handed_on(node_environment), **overrides}
+    theirs = without_ranks(handed_on(node_environment), overrides.get(VARIABLE, ""))
+    environment = {**theirs, **overrides}
     for name, directories in before.items():
         after = environment.get(name) or (os.defpath if name == "PATH" else "")
         # An empty entry would mean the current directory.

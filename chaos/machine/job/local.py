@@ -7,13 +7,16 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
+from chaos.agent.launcher.rank_variables import VARIABLE
 from chaos.base.clock import SYSTEM_CLOCK, Clock
 from chaos.machine.job.ending import Ended, end_processes
 from chaos.machine.job.launcher_environment import launcher_environment
 from chaos.machine.job.processes import ATTEMPT_VARIABLE, NODE_VARIABLE, RUN_VARIABLE, FoundProcess, find_run_processes
 from chaos.machine.job.protocol import LaunchSpec, PlatformError
-from chaos.machine.linux.children import ExitStatus, collect, from_return_code, orphans_of
+from chaos.machine.linux.children import ExitStatus, collect, from_return_code, from_wait_status, orphans_of
+from chaos.machine.linux.pidfd import open_pidfd, wait_status
 from chaos.machine.linux.process import ProcessIdentity, State, identify, send_signal, state
 from chaos.machine.linux.procfs import all_pids, command_line, environment, read_stat
 
@@ -68,6 +71,8 @@ class LocalJob:
         self._sessions: dict[ProcessIdentity, int] = {self._launcher: launcher.pid}
         self._statuses: dict[ProcessIdentity, ExitStatus] = {}
         self._collected_elsewhere: dict[ProcessIdentity, int] = {}
+        self._own_launcher = VARIABLE in spec.environment
+        self._descriptors: dict[ProcessIdentity, int] = {}
 
     @property
     def launcher(self) -> ProcessIdentity:
@@ -88,8 +93,28 @@ class LocalJob:
                 if process.attempt in (None, self._spec.attempt)
                 and process.part in (None, self._spec.environment.get(NODE_VARIABLE))
             ]
-            self._sessions.update((process.identity, process.session) for process in processes)
-            return processes
+            for process in processes:
+                self._watch(process)
+            return [
+                replace(process, role="launcher")
+                if process.identity == self._launcher and process.role == "other"
+                else process
+                for process in processes
+            ]
+
+    def _watch(self, process: FoundProcess) -> None:
+        """Remember a process, and hold a descriptor of a rank that another process may reap."""
+        self._sessions[process.identity] = process.session
+        if process.role != "rank" or process.identity in self._descriptors or not self._own_launcher:
+            return
+        try:
+            descriptor = open_pidfd(process.pid)
+        except OSError:
+            return
+        if state(process.identity) == "gone":
+            os.close(descriptor)  # it may be another process's by now
+        else:
+            self._descriptors[process.identity] = descriptor
 
     def state(self, identity: ProcessIdentity) -> State:
         """Return whether that process runs, is stopped, is a zombie, or is gone."""
@@ -126,6 +151,9 @@ class LocalJob:
                 if identity != self._launcher:
                     collect(identity)  # again: its status may have been read while it was another process's zombie
             self._reap_unseen()
+            for descriptor in self._descriptors.values():
+                os.close(descriptor)
+            self._descriptors.clear()
         return ended
 
     def _adopt_orphans(self) -> None:
@@ -156,6 +184,15 @@ class LocalJob:
             code = self._popen.poll()
             return None if code is None else from_return_code(code)
         status = collect(identity)
+        if (
+            status is not None
+            and not status.known
+            and (descriptor := self._descriptors.pop(identity, None)) is not None
+        ):
+            told = wait_status(descriptor)
+            os.close(descriptor)
+            if told is not None:
+                return from_wait_status(told)
         if status is None or status.known or self._spec.collected_exit is None:
             return status
         # The process that collected the status reports it a moment later.

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Literal
 
+from chaos.agent.launcher.rank_variables import pairs_of, place_by
 from chaos.base.clock import boot_id
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.machine.linux.procfs import PROC, Stat, command_line, living, read_stat
@@ -62,7 +63,7 @@ def find_run_processes(
     Roles come from the variables that msrun sets for its children: MS_ROLE, and MS_NODE_ID or RANK_ID for the rank.
     Helpers of a rank inherit all of them, and so does every process that msrun starts after a worker. So a rank is a
     process whose parent is not of the same rank and, where ranks lead sessions of their own as under msrun, that leads
-    its session.
+    its session. Under another launcher a shell may start each rank: there the topmost Python of a rank is the rank.
     """
     if not run:
         raise ValueError("the value of CHAOS_RUN cannot be empty")
@@ -128,8 +129,14 @@ def _describe(process: _Snapshot, boot: str, proc_root: Path) -> FoundProcess:
 
 
 def claim_of(variables: dict[str, str]) -> tuple[Role, int | None]:
-    """Return the role that an environment claims, and the rank: MS_ROLE, and MS_NODE_ID or RANK_ID (MindSpore 2.10)."""
+    """Return the role that an environment claims, and the rank: MS_ROLE, and MS_NODE_ID or RANK_ID (MindSpore 2.10).
+
+    Below another launcher than msrun it is the rank by the variables that the launch names (CHAOS_RANKS).
+    """
     role = variables.get("MS_ROLE")
+    if role is None and pairs_of(variables):
+        found = place_by(variables)
+        return ("other", None) if found is None else ("rank", found[0])
     if role == "MS_SCHED":
         return "scheduler", None
     if role not in (None, "MS_WORKER"):
@@ -157,13 +164,43 @@ def running_claim(variables: dict[str, str]) -> tuple[Role, int | None]:
 def _settle_roles(processes: list[FoundProcess], members: dict[int, _Snapshot]) -> list[FoundProcess]:
     """Remove roles from processes that only inherited them."""
     roles = {process.pid: (process.role, process.rank) for process in processes}
-    ranks_lead_sessions = any(process.role == "rank" and process.session == process.pid for process in processes)
+    ranks_lead_sessions = any(
+        process.role == "rank" and process.session == process.pid and not _own_launcher(members[process.pid])
+        for process in processes
+    )
     settled = []
+    starters = set(_starters(processes, roles, members))
+    roles |= dict.fromkeys(starters, ("other", None))
     for process in processes:
-        inherited = process.role != "other" and _ancestor_claims(process.pid, roles[process.pid], roles, members)
+        inherited = process.pid in starters or (
+            process.role != "other" and _ancestor_claims(process.pid, roles[process.pid], roles, members)
+        )
         led = process.role == "rank" and ranks_lead_sessions and process.session != process.pid
         settled.append(replace(process, role="other", rank=None) if inherited or led else process)
     return settled
+
+
+def _starters(
+    processes: list[FoundProcess], roles: dict[int, tuple[Role, int | None]], members: dict[int, _Snapshot]
+) -> Iterator[int]:
+    """Yield processes that are no Python and have one of the same rank below them, where the launcher is not msrun."""
+    by_pid = {process.pid: process for process in processes}
+    for process in processes:
+        if process.role != "rank" or not is_python(process.cmdline) or not _own_launcher(members[process.pid]):
+            continue
+        pid = process.pid
+        while (pid := members[pid].stat.ppid) in by_pid and roles[pid] == roles[process.pid]:
+            if not is_python(by_pid[pid].cmdline):
+                yield pid
+
+
+def _own_launcher(process: _Snapshot) -> bool:
+    return "MS_ROLE" not in (process.environment or {}) and bool(pairs_of(process.environment or {}))
+
+
+def is_python(cmdline: tuple[str, ...]) -> bool:
+    """Return whether this is the command line of a Python."""
+    return any("python" in PurePath(argument).name for argument in cmdline[:1])
 
 
 def _ancestor_claims(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 _PACKAGE = Path(__file__).parents[2]
 MODULES = (
+    "agent/launcher/rank_variables.py",
     "agent/unproven.py",
     "base/clock.py",
     "base/walking.py",

@@ -9,7 +9,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from chaos.machine.job.processes import LAUNCHERS, RUN_VARIABLE, Role
+from chaos.machine.job.processes import LAUNCHERS, RUN_VARIABLE, Role, is_python
 from chaos.machine.linux.procfs import PROC, Stat, command_line
 from chaos.machine.running.directories import FileKey, directories_of
 
@@ -39,11 +39,6 @@ class Launch:
     job_variables: tuple[str, ...]
     table: FileKey | str | None
     starter: tuple[object, ...]
-
-
-def is_python(cmdline: tuple[str, ...]) -> bool:
-    """Return whether this is the command line of a Python."""
-    return any("python" in PurePath(argument).name for argument in cmdline[:1])
 
 
 def size_of(variables: Mapping[str, str]) -> str:

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
+from chaos.machine.job.processes import is_python
 from chaos.machine.linux.procfs import Stat, command_line, kernel_lines, read_text
-from chaos.machine.running.launches import Claimed, is_python, launcher_of
+from chaos.machine.running.launches import Claimed, launcher_of
 
 _WITH_VALUE = ("-X", "-W")
 """Options of Python's that take the next argument."""

@@ -15,12 +15,12 @@ from pathlib import Path, PurePath
 
 from chaos.base.clock import boot_id
 from chaos.base.rank_sets import spans
-from chaos.machine.job.processes import LAUNCHERS, RUN_VARIABLE, Role, running_claim
+from chaos.machine.job.processes import LAUNCHERS, RUN_VARIABLE, Role, is_python, running_claim
 from chaos.machine.linux.containers import Container, container_of
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.machine.linux.procfs import PROC, Stat, command_line, environment, living
 from chaos.machine.running.directories import Directories, directories_of
-from chaos.machine.running.launches import Claimed, is_python, launcher_of, launches_of, size_of, without_starters
+from chaos.machine.running.launches import Claimed, launcher_of, launches_of, size_of, without_starters
 from chaos.machine.running.owners import Doubt, background_ranks, doubts, owners_of
 from chaos.machine.running.rank_from_log import rank_from_log
 

@@ -51,6 +51,16 @@ def job_violations(scenario: Scenario, layout: Layout, traits: JobTraits) -> Ite
             text=scenario.job.loading,
             hint="leave it out, or use the job kind mindformers",
         )
+    if scenario.job.command is not None and (not traits.own_launcher or scenario.job.agent):
+        why = "a launcher of its own starts its ranks"
+        if traits.own_launcher:
+            why = "job.agent needs the job kind's own launcher, which hands its ranks over to the cluster agent"
+        yield Violation(
+            "job.command",
+            f"{kind} takes no other launcher: {why}" if not traits.own_launcher else why,
+            text=" ".join(scenario.job.command)[:80],
+            hint="leave job.command out, or use the job kind mindspore or plain without job.agent",
+        )
     yield from _not_done(scenario, traits, kind)
     if scenario.job.script is None and not traits.own_script:
         yield Violation("job.script", f"{kind} has no script of its own", hint="name yours: job.script")

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from chaos.jobs.kind import Command, JobKind, Launch, Simulated
+from chaos.jobs.own_launcher import check_command, own_argv, own_digests, rank_environment
 from chaos.plan.topology.layout import layout_of
 from chaos.plan.traits import JobTraits
 from chaos.rehearsal.plain.mesh import MOST_STAGES
@@ -47,6 +48,7 @@ class PlainJob(JobKind):
         alters=frozenset({"gradient", "weight", "activation", "batch", "loss"}),
         ports={"controller": 0},
         own_ports=frozenset({"communicator"}),
+        own_launcher=True,
         lacks={
             "job.script": "has a script of its own and runs no other",
             "job.graph": "compiles no graphs",
@@ -71,6 +73,7 @@ class PlainJob(JobKind):
 
     def prepare(self, launch: Launch) -> None:
         """Prepare nothing: the job makes its own input, or reads an earlier one's leftovers."""
+        check_command(launch.scenario.job)
         write_stale_record(launch.scenario.job, launch.directory / _CHECKPOINTS)
 
     def command(self, launch: Launch) -> Command:
@@ -94,16 +97,20 @@ class PlainJob(JobKind):
             *(["--step-seconds=0.05"] if "TSP" in job.protection else []),
             *job.arguments,
         )
-        launcher = (str(launch.python), str(_ROOM / "plainrun.py"), _share(launch), str(launch.logs))
+        if job.command is None:
+            launcher = (str(launch.python), str(_ROOM / "plainrun.py"), _share(launch), str(launch.logs))
+            argv = (*launcher, *script)
+        else:
+            argv = own_argv(launch, script, port=controller_port)
         return Command(
-            with_controller(launch, (*launcher, *script), controller_port),
-            protection_environment(launch, controller_port),
+            with_controller(launch, argv, controller_port),
+            {**protection_environment(launch, controller_port), **rank_environment(job)},
             protection_path(launch),
         )
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
         """Return everything in the rehearsal's room: any of it may change a loss."""
-        return {"rehearsal": room_digest()}
+        return {"rehearsal": room_digest(), **own_digests(scenario.job, scenario_directory)}
 
 
 def _share(launch: Launch) -> str:

@@ -280,7 +280,8 @@ class Attempt:
 
         Its process must be a rank of this job by every other sign too.
         """
-        if caller is None or (caller.role, caller.rank) != ("rank", hello.rank) or hello.attempt != self.name:
+        known = caller is not None and (caller.role, caller.rank) == ("rank", hello.rank) and hello.rank < self._size
+        if caller is None or not known or hello.attempt != self.name:
             what = f"is not rank {hello.rank} of this job"
             self._record("caller.refused", pid=hello.pid, channel="agents", what=what, **_on(hello.node))
             self._refused[hello.rank] = f"process {hello.pid} {what}"

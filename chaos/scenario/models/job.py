@@ -101,6 +101,17 @@ class Job(Model):
         "the vendor's.",
     )
     launcher: Literal["msrun"] = Field("msrun", description="Program that starts the ranks of MindSpore.")
+    command: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1)] | None = Field(
+        None,
+        strict=False,
+        description="Words of a launcher of your own, with the command of a rank behind them (docs/launchers.md). "
+        "Default: the job kind's, msrun.",
+    )
+    rank_variables: dict[str, str] = Field(
+        {},
+        description="Variables by which that launcher numbers its ranks, as {RANK: WORLD_SIZE}. Default: those of "
+        "MindSpore, torchrun, Open MPI, MPICH and Slurm.",
+    )
     script: str | None = Field(
         None, description="Training script, relative to the scenario file. Default: the job kind's own."
     )

@@ -67,3 +67,14 @@ def test_a_mechanism_or_an_aid_that_the_kind_does_not_have_is_refused(plan: Plan
     assert "it knows TTP, ARF" in text
     assert "example.yaml:5:3: " in text
     assert "job kind 'rehearsal' compiles no graphs" in text
+
+
+def test_a_kind_that_needs_its_own_launcher_takes_no_other(plan: Planner) -> None:
+    plan.lines = {"job.command": 6}
+    own = {"command": ["mpirun", "-n", "4"]}
+    text = plan.refused(job=own)
+    assert "example.yaml:6:3: " in text
+    assert "job kind 'rehearsal' takes no other launcher: a launcher of its own starts its ranks" in text
+    plan.traits = replace(plan.traits, own_launcher=True)
+    assert plan(job=own).layout.ranks == 4
+    assert "job.agent needs the job kind's own launcher" in plan.refused(job={**own, "agent": True})

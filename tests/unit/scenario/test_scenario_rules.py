@@ -98,6 +98,8 @@ PHASES = ", ".join(get_args(Phase))
         ("jobs/train.py", "..", "script '..' leads out of the scenario's directory", ""),
         ("jobs/train.py", "''", "script '' names no file", ""),
         ('{GLOG_v: "2"}', '{"A=B": x}', "'A=B' cannot name an environment variable", ""),
+        ('{GLOG_v: "2"}', "{}\n  rank_variables: {RANK: SIZE}", "rank_variables has no effect without job.command", ""),
+        ('{GLOG_v: "2"}', '{}\n  command: [go]\n  rank_variables: {RANK: "A B"}', "'A B' cannot name", ""),
         # Targets
         ("rank: ${victim}", "rank: 8", "rank 8 of 8: ranks are 0 to 7", ""),
         ("rank: ${victim}", "rank: -1", "'rank' must be at least 0, not -1", ""),
