@@ -19,6 +19,7 @@ from chaos.cli.libraries import quiet_libraries
 from chaos.cli.streams import OutputLost, guarded_streams, hold_closed_descriptors
 
 COMMANDS = {
+    "init": "Write a first scenario for the job in a directory.",
     "run": "Run scenarios: start the job, inject the faults, judge.",
     "plan": "Print what should happen. Starts nothing.",
     "validate": "Check scenario files and print every problem.",
@@ -51,6 +52,7 @@ HELP = """Break a training job on purpose and judge whether it recovers as promi
 \b
 Examples:
   chaos doctor                        what can this machine run?
+  chaos init                          a first scenario for the job in this directory
   chaos plan kill-rank.yaml           what should happen? starts nothing
   chaos run kill-rank.yaml            run it; the result is in reports/latest
   chaos run kill-rank-phases.yaml --cell phase=forward

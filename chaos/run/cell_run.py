@@ -212,6 +212,11 @@ class CellRun:
         onlooker = BaselineOnlooker(history, self._progress, self._deadline)
         inputs = self._begun()
         self._baseline.take(owned, plan.equivalence.baseline, scenario, inputs, self._digest_steps, onlooker)
+        if plan.equivalence.baseline != "none":
+            from chaos.run.misstated import misstated
+
+            for sentence in misstated(plan, read_history(owned.path / "baseline" / "history")):
+                self._progress.note(sentence)
         self._progress.follow(owned.path)
 
     def _make_baseline(self, key: str, plan: Plan, scenario: Scenario) -> Path:

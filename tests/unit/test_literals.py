@@ -89,6 +89,7 @@ THINGS = (
             "chaos/doctor/packages.py": PACKAGE_OF_PYTHON,
             "chaos/doctor/probes.py": PACKAGE_OF_PYTHON,
             "chaos/doctor/vendor_interface.py": PACKAGE_OF_PYTHON,
+            "chaos/init/survey.py": PACKAGE_OF_PYTHON,
             "chaos/jobs/mindformers/job.py": PACKAGE_OF_PYTHON,
             "chaos/observe/logs/error_line.py": PROGRAM,
             "chaos/observe/logs/mindformers_log.py": PROGRAM,
@@ -115,6 +116,7 @@ THINGS = (
         },
         words={
             "chaos/agent/acts.py": "the agent's act of that name: it imports nothing of the harness",
+            "chaos/cli/commands/init/writing.py": "the fault of a first scenario, if the user names none",
             "chaos/doctor/network.py": PROBE,
             "chaos/doctor/probes.py": PROBE,
             "chaos/faults/cluster/pod_network_partition.py": "an action of Chaos Mesh",

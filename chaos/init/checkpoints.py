@@ -1,0 +1,187 @@
+"""The lines of a job that save and load checkpoints: form, place, interval, and the ranks that save."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from chaos.init.conditions import Condition, Unit, callers, conditions, every, of_rank_0
+from chaos.init.source import Call, Source, calls, imports
+from chaos.init.values import Value, Values
+
+_RANK_IN_PATH = re.compile(r"\{[^}]*rank[^}]*\}", re.IGNORECASE)
+
+_EPOCH_END = {"on_train_epoch_end", "epoch_end"}
+
+_READ_BY_CHAOS = {"save_checkpoint", "ModelCheckpoint"}
+"""Saves that chaos records by itself."""
+
+_SAVES = {
+    "save_checkpoint": (1, ("ckpt_file_name",)),
+    "ModelCheckpoint": (1, ("directory",)),
+    "save_file": (1, ("filename",)),
+    "savez": (0, ("file",)),
+    "savez_compressed": (0, ("file",)),
+}
+"""Calls that save, with the place and the name of the argument that says where."""
+
+_LOADS = {
+    "load_checkpoint": (0, ("ckpt_file_name",)),
+    "load_file": (0, ("filename",)),
+    "safe_open": (0, ("filename",)),
+    "load_checkpoint_async": (0, ("ckpt_file_name",)),
+    "load_distributed_checkpoint": (1, ("checkpoint_filenames",)),
+}
+"""Calls that load."""
+
+
+@dataclass(frozen=True)
+class Save:
+    """A line that saves. ``interval`` is in ``unit``; ``by_class`` is the line of a ModelCheckpoint."""
+
+    call: Call
+    where: str
+    form: str
+    place: str
+    interval: Value | None
+    unit: Unit
+    rank_0: str
+    """The place that lets rank 0 alone save; nothing where no such line was found."""
+
+    @property
+    def names_rank(self) -> bool:
+        """Whether the name of the file or of its directory has the rank in it."""
+        return bool(_RANK_IN_PATH.search(self.place))
+
+    @property
+    def recorded(self) -> bool:
+        """Whether chaos records the save without a line of the script."""
+        return self.call.name in _READ_BY_CHAOS
+
+    @property
+    def outside(self) -> bool:
+        """Whether the file is saved outside the directory that the job works in."""
+        return self.place.startswith(("/", "~", "..", "{__file__", "{os.path.dirname(", "{Path(__file__)"))
+
+
+@dataclass(frozen=True)
+class Load:
+    """A line that loads a checkpoint, with the tests that lead to it."""
+
+    call: Call
+    where: str
+    tests: tuple[Condition, ...]
+
+
+def saves(sources: Sequence[Source], values: Values) -> list[Save]:
+    """Return the lines that save a checkpoint of the training, those with a known interval first."""
+    found = []
+    for source in sources:
+        saving = _with_safetensors(source)
+        for call in calls(source):
+            if call.name not in _SAVES or (call.name in ("save_file",) and not saving) or _in_own(call):
+                continue
+            found.append(_save(call, values))
+    recorded = [save for save in found if save.recorded]
+    chosen = recorded or found
+    return sorted(chosen, key=lambda save: (save.interval is None, save.where))
+
+
+def loads(sources: Sequence[Source], values: Values) -> list[Load]:
+    """Return the lines that load a checkpoint."""
+    return [
+        Load(call, call.where, tuple(conditions(call.node, call.source, values)))
+        for source in sources
+        for call in calls(source)
+        if call.name in _LOADS and not (call.name in ("load_file", "safe_open") and not _with_safetensors(source))
+    ]
+
+
+def load_place(load: Load, values: Values) -> str:
+    """Return the text of the path that a line loads."""
+    position, names = _LOADS[load.call.name]
+    return values.text(load.call.argument(position, *names), load.call.source)
+
+
+def _save(call: Call, values: Values) -> Save:
+    position, names = _SAVES[call.name]
+    place = values.text(call.argument(position, *names), call.source)
+    tests = list(conditions(call.node, call.source, values))
+    rank_0 = next((test.source.where(test.test) for test in tests if of_rank_0(test)), "")
+    if call.name == "ModelCheckpoint":
+        interval, unit, form = _of_model_checkpoint(call, values)
+        place = place if call.argument(position, *names) is not None else "./"
+    else:
+        interval, unit = _of_tests(call, tests, values)
+        form = "safetensors" if "safetensors" in ast.dump(call.node) or call.name == "save_file" else "ckpt"
+        form = "npz" if call.name.startswith("savez") else form
+    return Save(call, call.where, form, place, interval, unit, rank_0)
+
+
+def _of_model_checkpoint(call: Call, values: Values) -> tuple[Value | None, Unit, str]:
+    """Return interval, unit and form of a ModelCheckpoint, from its CheckpointConfig."""
+    config = call.argument(2, "config")
+    if isinstance(config, ast.Name):
+        made = [one for one in values.called("CheckpointConfig") if _assigned_name(one) == config.id]
+        config = made[0].node if len(made) == 1 else None
+    if not isinstance(config, ast.Call):
+        # ModelCheckpoint without a CheckpointConfig saves after every step (MindSpore, CheckpointConfig).
+        default = Value(1, (f"{call.where}, without a CheckpointConfig",))
+        return (default if call.argument(2, "config") is None else None), Unit.STEP, "ckpt"
+    made_by = Call(config, "CheckpointConfig", call.source)
+    form = made_by.argument(None, "format")
+    by_seconds = made_by.argument(1, "save_checkpoint_seconds")
+    steps = made_by.argument(0, "save_checkpoint_steps")
+    if steps is None:
+        interval = None if by_seconds is not None else Value(1, (f"{made_by.where}, the default of CheckpointConfig",))
+    else:
+        interval = values.number(steps, call.source)
+        interval = interval and Value(interval.value, (made_by.where, *interval.places))
+    return interval, Unit.STEP, str(form.value) if isinstance(form, ast.Constant) else "ckpt"
+
+
+def _of_tests(call: Call, tests: Sequence[Condition], values: Values) -> tuple[Value | None, Unit]:
+    for test in tests:
+        if (found := every(test)) is not None:
+            number = values.number(found[0], test.source)
+            return number and Value(number.value, (test.source.where(test.test), *number.places)), found[1]
+    if _once_an_epoch(call, values):
+        return Value(1, (call.where,)), Unit.EPOCH
+    return None, Unit.STEP
+
+
+def _once_an_epoch(call: Call, values: Values) -> bool:
+    """Return whether a save without a test comes once in every epoch: in a loop over epochs, or at an epoch's end."""
+    places: list[tuple[ast.AST, Source]] = [(call.node, call.source)]
+    for _ in range(3):
+        further: list[tuple[ast.AST, Source]] = []
+        for node, source in places:
+            for outer in source.ancestors(node):
+                if isinstance(outer, ast.For):
+                    return "epoch" in ast.unparse(outer.target).lower()
+                if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    if outer.name in _EPOCH_END:
+                        return True
+                    further += [(one.node, one.source) for one in callers(outer, source, values)]
+                    break
+        places = further
+    return False
+
+
+def _assigned_name(call: Call) -> str:
+    parent = call.source.parents.get(call.node)
+    target = parent.targets[0] if isinstance(parent, ast.Assign) else None
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def _with_safetensors(source: Source) -> bool:
+    return "safetensors" in imports(source)
+
+
+def _in_own(call: Call) -> bool:
+    """Return whether the call is that of a function of the script itself, whose own lines are looked at."""
+    owner = call.node.func
+    defined = {one.name for one in ast.walk(call.source.tree) if isinstance(one, ast.FunctionDef)}
+    return isinstance(owner, ast.Name) and owner.id in defined

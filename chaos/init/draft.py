@@ -1,0 +1,293 @@
+"""The scenario that follows from a survey: each value with the place that says it, or the guess that it is."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from chaos.base.refusal import Refused
+from chaos.init.conditions import Unit
+from chaos.init.device import ASCEND, CPU, Device
+from chaos.init.paths import is_input
+from chaos.init.resume import is_guarded
+from chaos.init.survey import Survey
+from chaos.init.values import Value
+
+_STEPS = 12
+"""Steps of a job of which nothing says how many it trains."""
+
+_SURE_POINTS = 6
+"""Points from which an option is taken for that of the resume without asking."""
+
+Ask = Callable[[str, str], str]
+"""Asks a question with a default; there is none where nobody can answer."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the user says by flags; None and nothing leave a value to the survey."""
+
+    name: str | None = None
+    ranks: int | None = None
+    steps: int | None = None
+    checkpoint_interval: int | None = None
+    savers: str | None = None
+    resume_arguments: tuple[str, ...] | None = None
+    device: str | None = None
+    pipeline_stages: int | None = None
+    model_parallel: int | None = None
+    sharded_optimizer: bool = False
+    fault: str = ""
+    fault_step: int | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A value of the scenario, why it is this one, and whether the user has to check it."""
+
+    value: Any
+    why: str
+    guessed: bool = False
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A scenario to be written. ``resumes`` says that the job goes on from a checkpoint."""
+
+    name: str
+    kind: str
+    script: str
+    ranks: Entry
+    arguments: Entry
+    device: Entry
+    steps: Entry
+    interval: Entry | None
+    savers: Entry | None
+    resumes: bool
+    resume_arguments: Entry | None
+    parallel: dict[str, Entry]
+    environment: dict[str, Entry]
+    fault: str
+    fault_step: Entry
+
+    @property
+    def guesses(self) -> list[tuple[str, Entry]]:
+        """The entries that the user has to check, by their keys."""
+        entries = {
+            "cluster.ranks": self.ranks,
+            "job.arguments": self.arguments,
+            "job.device": self.device,
+            "job.steps": self.steps,
+            "job.checkpoint_interval": self.interval,
+            "job.savers": self.savers,
+            "job.resume_arguments": self.resume_arguments,
+            "faults.trigger.step": self.fault_step,
+            **{f"cluster.parallel.{name}": entry for name, entry in self.parallel.items()},
+            **{f"job.environment.{name}": entry for name, entry in self.environment.items()},
+        }
+        return [(key, entry) for key, entry in entries.items() if entry is not None and entry.guessed]
+
+
+def draft(found: Survey, wishes: Wishes, kind: str, *, npu: bool, ask: Ask | None) -> Draft:
+    """Return the scenario of a job. ``kind`` is the job kind of users' scripts, ``npu`` says that devices are here."""
+    ranks = _ranks(found, wishes, ask)
+    arguments, chosen = _arguments(found, wishes, found.device, npu=npu)
+    steps, interval = _steps_and_interval(found, wishes, ask)
+    resumes, resume_arguments = _resume(found, wishes, interval, ask)
+    if interval is not None and interval.value >= steps.value:
+        resumes = False
+    fault_step = _fault_step(wishes, steps, interval if resumes else None)
+    return Draft(
+        name=wishes.name or _name(found, wishes.fault),
+        kind=kind,
+        script=found.name,
+        ranks=ranks,
+        arguments=arguments,
+        device=chosen,
+        steps=steps,
+        interval=interval,
+        savers=_savers(found, wishes, interval),
+        resumes=resumes,
+        resume_arguments=resume_arguments if resumes else None,
+        parallel=_parallel(found, wishes, ranks.value),
+        environment=_environment(found, str(chosen.value)),
+        fault=wishes.fault,
+        fault_step=fault_step,
+    )
+
+
+def _name(found: Survey, fault: str) -> str:
+    """Return the name of the scenario: that of the script and of its fault."""
+    own = re.sub(r"[^A-Za-z0-9.-]+", "-", found.script.stem).strip("-.") or "job"
+    return f"{own}-{fault}"[:100]
+
+
+def _ranks(found: Survey, wishes: Wishes, ask: Ask | None) -> Entry:
+    if wishes.ranks is not None:
+        return Entry(wishes.ranks, "--ranks")
+    if found.launch is not None and found.launch.ranks is not None:
+        return Entry(found.launch.ranks, f"{found.launch.where}, {found.launch.launcher}")
+    if ask is not None:
+        return Entry(_number(ask("How many ranks (worker processes) has the job?", "2"), "ranks"), "your answer")
+    return Entry(2, "no launch line says how many", guessed=True)
+
+
+def _arguments(found: Survey, wishes: Wishes, device: Device | None, *, npu: bool) -> tuple[Entry, Entry]:
+    """Return the arguments of the script and the device that it trains on."""
+    words = [_in_full(word, found.directory) for word in found.arguments]
+    origin = found.launch.where if found.launch is not None else ""
+    guessed = bool(found.launch and [word for word in found.launch.unknown if word not in ("$@", "$*")])
+    chosen = Entry(CPU, "nothing in the script names another") if device is None else Entry(device.name, device.where)
+    if wishes.device is not None:
+        chosen = Entry(wishes.device, "--device")
+    wanted = str(wishes.device or (ASCEND if npu else CPU))
+    if device is not None and device.option and device.name != wanted and (wishes.device is not None or not npu):
+        words = [word for word in words if not word.startswith(f"{device.option}=")]
+        words.append(f"{device.option}={wanted}")
+        origin, guessed = f"{origin}; {device.option} since this machine has no NPU".lstrip("; "), True
+        chosen = Entry(wanted, f"{device.option}={wanted}")
+    for path in found.paths:
+        if path.option and not any(word.partition("=")[0] == path.option for word in words):
+            words.append(f"{path.option}={found.directory / path.text}")
+            origin, guessed = f"{origin}; {path.where}: a run has a directory of its own".lstrip("; "), True
+    return Entry(tuple(words), origin, guessed=guessed), chosen
+
+
+def _in_full(word: str, directory: Path) -> str:
+    """Return an argument with a path of an existing file in full."""
+    name, equals, text = word.partition("=") if word.startswith("-") else ("", "", word)
+    return f"{name}{equals}{(directory / text).resolve()}" if is_input(text, directory) else word
+
+
+def _steps_and_interval(found: Survey, wishes: Wishes, ask: Ask | None) -> tuple[Entry, Entry | None]:
+    """Return the steps of the job, and every how many steps it saves; None where it never saves."""
+    steps = _entry(wishes.steps, "--steps", found.loop.steps)
+    own = _interval(found)
+    interval = _entry(wishes.checkpoint_interval, "--checkpoint-interval", own)
+    if steps is None and ask is not None:
+        guess = str(3 * interval.value if interval is not None else _STEPS)
+        steps = Entry(_number(ask("How many steps does each rank train in all?", guess), "steps"), "your answer")
+    if steps is None:
+        guess_steps = 3 * interval.value if interval is not None else _STEPS
+        steps = Entry(guess_steps, "nothing in the script says how many", guessed=True)
+    if interval is None and found.saves:
+        guess_interval = max(1, steps.value // 3)
+        if ask is not None:
+            answer = ask("Every how many steps does it save a checkpoint?", str(guess_interval))
+            interval = Entry(_number(answer, "checkpoint interval"), "your answer")
+        else:
+            interval = Entry(guess_interval, f"{found.saves[0].where} does not say every how many", guessed=True)
+    return steps, interval
+
+
+def _interval(found: Survey) -> Value | None:
+    """Return the interval of the saves in steps, as far as the source tells it."""
+    for save in found.saves:
+        number = None if save.interval is None else save.interval.number
+        if save.interval is None or number is None:
+            continue
+        if save.unit is Unit.STEP:
+            return save.interval
+        per_epoch = _steps_per_epoch(found)
+        if per_epoch is not None and per_epoch.number is not None:
+            return Value(number * per_epoch.number, (*save.interval.places, *per_epoch.places))
+    return None
+
+
+def _steps_per_epoch(found: Survey) -> Value | None:
+    """Return the steps of an epoch: as the source says, or all steps by all epochs."""
+    loop = found.loop
+    if loop.steps_per_epoch is not None or loop.steps is None or loop.epochs is None:
+        return loop.steps_per_epoch
+    steps, epochs = loop.steps.number, loop.epochs.number
+    if steps is None or epochs is None or steps % epochs:
+        return None
+    return Value(steps // epochs, (*loop.steps.places, *loop.epochs.places))
+
+
+def _savers(found: Survey, wishes: Wishes, interval: Entry | None) -> Entry | None:
+    if interval is None:
+        return None
+    if wishes.savers is not None:
+        return Entry(wishes.savers, "--savers")
+    if found.saves and not any(save.rank_0 for save in found.saves) and found.saves[0].names_rank:
+        return Entry("every rank", f"{found.saves[0].where}, {found.saves[0].place}")
+    return None
+
+
+def _resume(found: Survey, wishes: Wishes, interval: Entry | None, ask: Ask | None) -> tuple[bool, Entry | None]:
+    """Return whether the job can go on from a checkpoint, and the arguments with which it does."""
+    if interval is None:
+        return False, None
+    if wishes.resume_arguments is not None:
+        given = wishes.resume_arguments
+        return True, Entry(given, "--resume-argument") if given else None
+    best = found.resumes[0] if found.resumes else None
+    if best is not None and best.text is not None:
+        why = f"{best.option.where}: {best.why}"
+        if best.points >= _SURE_POINTS:
+            return True, Entry((best.text,), why, guessed=best.option.takes_value and not best.option.is_truth)
+        if ask is not None:
+            answer = ask("With which further argument does it go on from its checkpoint (none: by itself)?", best.text)
+            return True, None if answer.strip() in ("", "none") else Entry((answer.strip(),), "your answer")
+        return True, Entry((best.text,), why, guessed=True)
+    if not found.loads:
+        return False, None
+    if ask is not None and not any(is_guarded(load) for load in found.loads):
+        answer = ask("With which further argument does it go on from its checkpoint (none: by itself)?", "none")
+        return True, None if answer.strip() in ("", "none") else Entry((answer.strip(),), "your answer")
+    return True, None
+
+
+def _fault_step(wishes: Wishes, steps: Entry, interval: Entry | None) -> Entry:
+    if wishes.fault_step is not None:
+        return Entry(wishes.fault_step, "--fault-step")
+    if interval is None:
+        return Entry(max(1, steps.value // 2), "in the middle")
+    every = interval.value
+    step = min(every + max(1, every // 2), steps.value)
+    return Entry(step, f"behind the checkpoint of step {every}" + (", before the next" if every > 1 else ""))
+
+
+def _parallel(found: Survey, wishes: Wishes, ranks: int) -> dict[str, Entry]:
+    """Return the parallel sizes; none where nothing says that there is more than data parallelism."""
+    layout = found.layout
+    stages = _entry(wishes.pipeline_stages, "--pipeline-stages", layout.stages)
+    model = _entry(wishes.model_parallel, "--model-parallel", None)
+    sharded = Entry(True, "--sharded-optimizer") if wishes.sharded_optimizer else None
+    if sharded is None and layout.sharded is not None:
+        sharded = Entry(True, layout.sharded.origin)
+    sizes = {"model_parallel": model, "pipeline_stage": stages}
+    chosen = {name: entry for name, entry in sizes.items() if entry is not None and entry.value > 1}
+    if sharded is not None:
+        chosen["enable_parallel_optimizer"] = sharded
+    if sharded is not None and layout.shard_size is not None:
+        chosen["optimizer_weight_shard_size"] = Entry(layout.shard_size.number, layout.shard_size.origin)
+    if not chosen:
+        return {}
+    others = (stages.value if stages else 1) * (model.value if model else 1)
+    return {"data_parallel": Entry(max(1, ranks // others), "all ranks by the other sizes"), **chosen}
+
+
+def _environment(found: Survey, device: str) -> dict[str, Entry]:
+    own = found.launch.environment if found.launch is not None else {}
+    where = found.launch.where if found.launch is not None else ""
+    entries = {name: Entry(value, where) for name, value in own.items()}
+    if device == CPU and "OMP_NUM_THREADS" not in entries:
+        entries["OMP_NUM_THREADS"] = Entry("1", "as many threads in every run: sums in the same order")
+    return entries
+
+
+def _entry(wish: int | None, flag: str, value: Value | None) -> Entry | None:
+    if wish is not None:
+        return Entry(wish, flag)
+    return None if value is None or value.number is None else Entry(value.number, value.origin)
+
+
+def _number(text: str, what: str) -> int:
+    if not text.strip().isdecimal() or int(text) < 1:
+        raise Refused(f"{what}: {text.strip()!r} is no whole number above 0")
+    return int(text)

@@ -1,0 +1,44 @@
+"""Signs in the source of a job that two runs of it may not have the same losses bit for bit."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Sequence
+
+from chaos.init.source import Source, calls
+
+_DROPS = re.compile(r"(?:\w*_)?drop_?(?:out|path)\w*", re.IGNORECASE)
+_SEEDS = {"set_seed", "manual_seed"}
+_DRAWS = re.compile(r"rand|randn|randint|normal|uniform|permutation|shuffle|choice|standard_normal")
+
+
+def signs_of_noise(sources: Sequence[Source]) -> Iterator[str]:
+    """Yield each sign with its place. Only a calibration measures whether the job is bit-exact (docs/calibrate.md)."""
+    everything = [call for source in sources for call in calls(source)]
+    drops = [call for call in everything if _DROPS.fullmatch(call.name) and not _is_zero(call.argument(None, "p"))]
+    if drops:
+        yield f"{drops[0].where}: {drops[0].name} draws at random in every step"
+    seeds = [call for call in everything if call.name in _SEEDS]
+    if not seeds:
+        yield "no set_seed: weights may begin differently in every run"
+    for call in everything:
+        shuffle = call.argument(None, "shuffle")
+        if isinstance(shuffle, ast.Constant) and shuffle.value is True and not seeds:
+            yield f"{call.where}: shuffle=True without a seed"
+            break
+    for call in everything:
+        owner = call.node.func
+        if (
+            isinstance(owner, ast.Attribute)
+            and isinstance(owner.value, ast.Attribute)
+            and owner.value.attr == "random"
+            and _DRAWS.fullmatch(call.name)
+            and not any(one.name == "seed" for one in everything)
+        ):
+            yield f"{call.where}: numpy.random.{call.name} without numpy.random.seed"
+            break
+
+
+def _is_zero(node: ast.expr | None) -> bool:
+    return isinstance(node, ast.Constant) and node.value == 0

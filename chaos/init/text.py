@@ -1,0 +1,117 @@
+"""A draft as the text of a scenario file, with a comment on each line that the user should know the reason of."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from chaos.init.device import CPU
+from chaos.init.draft import Draft, Entry
+from chaos.scenario.errors import printable
+
+CHECK = "CHECK"
+"""The word that begins the comment of a guess."""
+
+_WIDTH = 120
+_PLAIN = re.compile(r"-{0,2}[A-Za-z_/][A-Za-z0-9_./=+-]*")
+_WORDS = {"true", "false", "yes", "no", "on", "off", "null", "y", "n", "none", "inf", "nan"}
+
+
+def scenario_text(draft: Draft) -> str:
+    """Return the file."""
+    lines = [_line(text, entry) for text, entry in _lines(draft)]
+    return "\n".join(part for line in lines for part in line) + "\n"
+
+
+def one_line(text: str) -> str:
+    """Return a text without line breaks and other characters that no comment can hold."""
+    return printable(" ".join(text.split()))
+
+
+def scalar(value: object) -> str:
+    """Return a value as YAML, quoted where another type could be read in it."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    text = str(value)
+    plain = _PLAIN.fullmatch(text) and text.lower() not in _WORDS
+    return text if plain else json.dumps(text, ensure_ascii=False)
+
+
+def _lines(draft: Draft) -> Iterator[tuple[str, Entry | None]]:
+    """Yield the lines, each with the entry that it shows."""
+    yield "chaos: 1", None
+    yield f"name: {scalar(draft.name)}", None
+    yield "description: >-", None
+    yield f"  {_description(draft)}", None
+    yield "cluster:", None
+    yield f"  ranks: {draft.ranks.value}", draft.ranks
+    if draft.parallel:
+        yield "  parallel:", None
+        for name, entry in draft.parallel.items():
+            yield f"    {name}: {scalar(entry.value)}", entry
+    yield "job:", None
+    yield f"  kind: {draft.kind}", None
+    if draft.device.value != CPU:
+        yield f"  device: {draft.device.value}", draft.device
+    yield f"  script: {scalar(draft.script)}", None
+    yield from _list("  arguments", draft.arguments)
+    if draft.resume_arguments is not None:
+        yield from _list("  resume_arguments", draft.resume_arguments)
+    yield f"  steps: {draft.steps.value}", draft.steps
+    if draft.interval is not None:
+        yield f"  checkpoint_interval: {draft.interval.value}", draft.interval
+    if draft.savers is not None:
+        yield f"  savers: {draft.savers.value}", draft.savers
+    if draft.environment:
+        yield "  environment:", None
+        for name, entry in draft.environment.items():
+            yield f"    {name}: {json.dumps(str(entry.value), ensure_ascii=False)}", entry
+    yield "faults:", None
+    yield f"  - id: {draft.fault}", None
+    yield f"    kind: {draft.fault}", None
+    yield "    target:", None
+    yield f"      ranks: {_ranks(int(draft.ranks.value))}", None
+    yield "    trigger:", None
+    yield f"      step: {draft.fault_step.value}", draft.fault_step
+    if not draft.resumes:
+        yield "expect:", None
+        yield "  resume: none", Entry("none", "the job just ends")
+
+
+def _description(draft: Draft) -> str:
+    step = draft.fault_step.value
+    who = "all ranks" if draft.ranks.value > 1 else "the rank"
+    said = one_line(f"Fault {draft.fault} hits {who} of {draft.script} in step {step}.")
+    return f"{said} The job is started again and goes on from its checkpoint." if draft.resumes else said
+
+
+def _list(key: str, entry: Entry) -> Iterator[tuple[str, Entry | None]]:
+    words: Sequence[str] = entry.value
+    if not words:
+        return
+    line = f"{key}: [{', '.join(map(scalar, words))}]"
+    if len(line) <= _WIDTH:
+        yield line, entry
+        return
+    yield f"{key}:", entry
+    indent = " " * (len(key) - len(key.lstrip()) + 2)
+    yield from ((f"{indent}- {scalar(word)}", None) for word in words)
+
+
+def _ranks(count: int) -> str:
+    return f"[{', '.join(map(str, range(count)))}]"
+
+
+def _line(text: str, entry: Entry | None) -> Iterable[str]:
+    """Return a line with its comment: behind it, or above it where both are too long."""
+    if entry is None or not entry.why:
+        return (text,)
+    why = one_line(entry.why)
+    comment = f"# {CHECK}: {why}" if entry.guessed else f"# {why}"
+    if len(text) + 2 + len(comment) <= _WIDTH:
+        return (f"{text}  {comment}",)
+    indent = " " * (len(text) - len(text.lstrip()))
+    return (f"{indent}{comment[: _WIDTH - len(indent)]}", text)

@@ -1,0 +1,155 @@
+"""What ``chaos init`` prints: the things it found, its guesses, advice about the script, and the next commands."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+
+from chaos.init.device import CPU
+from chaos.init.draft import Draft
+from chaos.init.resume import is_guarded
+from chaos.init.survey import FRAMEWORK, Survey
+
+
+def found_lines(found: Survey) -> Iterator[str]:
+    """Yield what the files of the job say, each with its place."""
+    if found.launch is not None:
+        ranks = f"{found.launch.ranks} ranks" if found.launch.ranks is not None else "an unknown number of ranks"
+        yield f"{found.launch.where}: {found.launch.launcher} starts {found.name} on {ranks}"
+    loop = found.loop
+    if loop.form == "own":
+        yield f"{loop.where}: a training loop of its own"
+    elif loop.form:
+        yield f"{loop.where}: {loop.form}"
+    if loop.steps is not None:
+        yield f"{loop.steps.value} steps: {loop.steps.origin}"
+    for save in found.saves:
+        every = f" every {save.interval.value} {save.unit.value}s" if save.interval is not None else ""
+        every = every.replace("every 1 steps", "every step").replace("every 1 epochs", "every epoch")
+        who = f", on rank 0 alone ({save.rank_0})" if save.rank_0 else ""
+        yield f"{save.where}: {save.call.name} ({save.form}){every} in {save.place or 'a place that is not read'}{who}"
+    for load in found.loads:
+        yield f"{load.where}: {load.call.name}"
+    for option in found.resumes:
+        yield f"{option.option.where}: {option.option.name} looks like the argument of a resume"
+    if found.layout.sharded is not None:
+        yield f"{found.layout.sharded.origin}: the optimizer's state is sharded"
+    if found.layout.stages is not None:
+        yield f"{found.layout.stages.origin}: {found.layout.stages.value} pipeline stages"
+
+
+def guess_lines(draft: Draft) -> Iterator[str]:
+    """Yield the guesses, by the keys of the scenario."""
+    for key, entry in draft.guesses:
+        value = " ".join(entry.value) if isinstance(entry.value, tuple) else entry.value
+        yield f"{key}: {value} ({entry.why})"
+
+
+def advice_lines(found: Survey, draft: Draft) -> Iterator[str]:
+    """Yield what the script may have to change, and what the scenario cannot show as it is."""
+    yield from found.left_out
+    if found.framework != FRAMEWORK:
+        imported = f"imports {found.framework}" if found.framework else "imports no framework that is known here"
+        yield (
+            f"{found.name} {imported}: the job kind {draft.kind} starts scripts of MindSpore with msrun "
+            "(docs/mindspore-jobs.md)"
+        )
+    yield from _loop_advice(found, draft)
+    yield from _checkpoint_advice(found, draft)
+    if draft.resumes and draft.resume_arguments is None:
+        yield from _resume_advice(found)
+    for path in found.paths:
+        if not path.option:
+            yield (
+                f"{path.where}: {path.text!r} is not found in a run, which works in a directory of its own: "
+                "make it an argument, or build it from __file__"
+            )
+    if draft.device.value != CPU:
+        yield f"{draft.device.why}: {draft.device.value}, so call chaos run where such a device is"
+    if found.layout.mode in ("semi_auto_parallel", "auto_parallel") and not draft.parallel:
+        yield (
+            f"{found.layout.mode_where}: {found.layout.mode}: if weights are sliced, say the sizes in "
+            "cluster.parallel, since ranks without them have to hold equal weights"
+        )
+    elif not (draft.parallel or found.layout.averages) and draft.ranks.value > 1:
+        yield (
+            "no line says that the ranks train the same weights on other data (data parallel), as the scenario says "
+            "now: else give --pipeline-stages, --model-parallel or --sharded-optimizer"
+        )
+    if found.noise:
+        yield "two runs of it may not be equal bit for bit:"
+        yield from (f"  {sign}" for sign in found.noise)
+        yield f"  chaos calibrate {draft.name}.yaml measures it, and writes the tolerance (docs/calibrate.md)"
+
+
+def next_lines(file: str) -> Iterator[str]:
+    """Yield the next commands."""
+    name = shlex.quote(file)
+    yield f"chaos plan {name}      # what should happen; starts nothing"
+    yield f"chaos run {name}       # trains it without the fault first, then with it"
+
+
+def _loop_advice(found: Survey, draft: Draft) -> Iterator[str]:
+    loop = found.loop
+    why_not = [*loop.why_not]
+    if "pipeline_stage" in draft.parallel:
+        why_not.append(
+            "a stage may wait for another before its step is seen, so no fault could hit all of them at once"
+        )
+    if loop.lines:
+        yield "the script reports its steps by chaos_steps"
+    elif loop.form == "own" and not why_not:
+        yield f"{loop.where}: no line has to be added: chaos finds the steps of such a loop (docs/own-loops.md)"
+    elif loop.form == "own":
+        yield f"{loop.where}: chaos may be unable to count the steps: {'; '.join(why_not)}"
+        yield "  if chaos run says that no step was seen, add three lines (docs/own-loops.md):"
+        step = loop.variable or "number"
+        yield "    chaos steps > chaos_steps.py"
+        yield "    chaos_steps.state_is(network, optimizer)   # before the loop, once"
+        yield f"    chaos_steps.step_begins({step})             # counted from 1 over the whole job"
+        yield "    chaos_steps.step_ends(loss)                # behind the update, before the save"
+    elif not loop.form:
+        yield (
+            f"{found.name}: neither Model.train nor a training loop was found; if it trains in a module elsewhere, "
+            "that is no harm"
+        )
+
+
+def _checkpoint_advice(found: Survey, draft: Draft) -> Iterator[str]:
+    if not found.saves and draft.interval is None:
+        yield (
+            "no save of a checkpoint was found, so the scenario only shows that the job ends; if it saves, say "
+            "--checkpoint-interval"
+        )
+    for save in found.saves:
+        if not save.recorded:
+            yield (
+                f"{save.where}: {save.call.name} is not recorded by itself: add chaos_steps.saved(path) behind it "
+                "(docs/own-loops.md)"
+            )
+        if save.outside:
+            yield (
+                f"{save.where}: {save.place} is outside the directory of a run, so the check of checkpoints is "
+                "unknown: save below a relative path"
+            )
+    if draft.interval is not None and not draft.resumes:
+        if draft.interval.value >= draft.steps.value:
+            yield (
+                f"the first checkpoint (step {draft.interval.value}) comes at the end of the training "
+                f"({draft.steps.value} steps), so no fault can come between: train longer, or save earlier"
+            )
+        else:
+            yield "the script never loads a checkpoint, so it cannot go on: expect.resume says none"
+
+
+def _resume_advice(found: Survey) -> Iterator[str]:
+    unknown = [option for option in found.resumes if option.text is None]
+    if unknown:
+        yield (
+            f"{unknown[0].option.where}: {unknown[0].option.name} looks like the argument of a resume, and its value "
+            f"is not known: say --resume-argument {unknown[0].option.name}=VALUE"
+        )
+        return
+    for load in found.loads[:1]:
+        sure = "goes on by itself when a file is there" if is_guarded(load) else "seems to go on without an argument"
+        yield f"{load.where}: {sure}; if it needs one, say --resume-argument"

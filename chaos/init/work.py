@@ -1,0 +1,74 @@
+"""From a directory to a scenario that the plan accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from chaos.base.refusal import Refused
+from chaos.doctor.npu import npu
+from chaos.init.choice import choose_script
+from chaos.init.draft import Ask, Draft, Wishes, draft
+from chaos.init.place import tried
+from chaos.init.survey import Survey, launch_of, survey
+from chaos.init.text import scenario_text
+from chaos.jobs.kind import job_kinds
+from chaos.machine.probe import Machine
+from chaos.run.prepare.prepare import known_names, plan_cell
+from chaos.scenario.errors import ScenarioError
+from chaos.scenario.load import load_scenario
+
+
+@dataclass(frozen=True)
+class WorkedOut:
+    """The job of a directory, the draft of its scenario, and the text of the file."""
+
+    survey: Survey
+    draft: Draft
+    text: str
+
+    @property
+    def file(self) -> Path:
+        """The file of the scenario."""
+        return self.survey.directory / f"{self.draft.name}.yaml"
+
+
+def work_out(
+    directory: Path, wishes: Wishes, *, script: Path | None, arguments: Sequence[str] | None, ask: Ask | None
+) -> WorkedOut:
+    """Read the job of a directory and plan the scenario that follows. Raises Refused.
+
+    ``ask`` answers questions; None where nobody can.
+    """
+    chosen = choose_script(directory, script, ask)
+    found = survey(directory, chosen, launch_of(directory, chosen), arguments)
+    drafted = draft(found, wishes, _kind_of_scripts(), npu=npu(Machine()).ok, ask=ask)
+    text = scenario_text(drafted)
+    result = WorkedOut(found, drafted, text)
+    _check(result)
+    return result
+
+
+def _kind_of_scripts() -> str:
+    """Return the job kind that starts a script of the user's own, with nothing put in the place of anything."""
+    return next(kind.name for kind in job_kinds() if kind.traits.genuine and not kind.traits.own_script)
+
+
+def _check(result: WorkedOut) -> None:
+    """Plan the scenario. Raises Refused with what the plan refuses."""
+    try:
+        with tried(result.survey.directory, result.text) as path:
+            try:
+                loaded = load_scenario(path, names=known_names())
+                for cell in loaded.cells:
+                    plan_cell(loaded, cell)
+            except ScenarioError as error:
+                raise Refused(_refusal(str(error), path, result)) from None
+    except OSError as error:
+        raise Refused(f"{result.survey.directory} cannot be written: {error.strerror}") from error
+
+
+def _refusal(problems: str, path: Path, result: WorkedOut) -> str:
+    said = problems.replace(str(path), result.file.name).replace(path.name, result.file.name)
+    return f"the plan refuses what follows from the job and the flags, so nothing was written:\n{said}"

@@ -1,0 +1,49 @@
+"""Sound jobs of different habits go from ``chaos init`` to *pass* without a change; examples work at once."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.rehearsal.kit import Chaos
+
+HABITS = Path(__file__).parents[1] / "habits"
+
+OPTIONS: dict[str, list[str]] = {"rank-0-saves": []}
+"""The jobs, each with what nobody can read in its source. A job with dropout needs a calibration."""
+
+WITHOUT_MINDSPORE = """
+import chaos.init.written_example
+chaos.init.written_example.has_framework = lambda: False
+"""
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("habit", OPTIONS)
+def test_a_sound_job_goes_from_init_to_pass(habit: str, fresh: Chaos, tmp_path: Path) -> None:
+    job = tmp_path / habit
+    shutil.copytree(HABITS / habit, job)
+    if any("import chaos_steps" in script.read_text() for script in job.glob("*.py")):
+        (job / "chaos_steps.py").write_text(fresh("steps").output)
+    made = fresh("init", job, *OPTIONS[habit])
+    assert made.code == 0, made
+    (scenario,) = job.glob("*-kill.yaml")
+    done = fresh.run(scenario)
+    assert done.code == 0, done
+    assert done.run.history.first("load.end", attempt="resume") is not None
+
+
+@pytest.mark.nightly
+def test_the_example_with_mindspore_works_at_once(fresh: Chaos, tmp_path: Path) -> None:
+    assert fresh("init", "--example", tmp_path / "example").code == 0
+    done = fresh.run(tmp_path / "example" / "train-kill.yaml")
+    assert done.code == 0, done
+
+
+def test_the_example_without_mindspore_works_at_once(fresh: Chaos, tmp_path: Path) -> None:
+    made = fresh("init", "--example", tmp_path / "example", patch=WITHOUT_MINDSPORE)
+    assert made.code == 0 and "MindSpore is not installed here" in made.output
+    done = fresh.run(tmp_path / "example" / "plain.yaml")
+    assert done.code == 0, done

@@ -1,0 +1,58 @@
+"""After the fault-free run a reader is told which number of the scenario the job contradicts, and what to write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.plan.model import Plan
+from chaos.run.misstated import misstated
+from tests.kit.good_run import a_plan
+
+
+def stated(steps: int, interval: int | None) -> Plan:
+    plan = a_plan()
+    return replace(
+        plan,
+        layout=replace(plan.layout, ranks=2),
+        training=replace(plan.training, last_step=steps, checkpoint_interval=interval),
+    )
+
+
+def trained(*last: int, saves: Sequence[int] = ()) -> History:
+    """Ranks that end after these steps; rank 0 saves after some."""
+    events = [("step.end", rank, step) for rank, steps in enumerate(last) for step in range(1, steps + 1)]
+    events += [("checkpoint.end", 0, step) for step in saves]
+    return History(
+        tuple(
+            Event(name, at, at, "agent", at, "train", rank, 100, {"step": step, "kind": "periodic"}, f"x.jsonl:{at}")
+            for at, (name, rank, step) in enumerate(events)
+        )
+    )
+
+
+def test_a_job_as_the_scenario_says_it_gives_no_word() -> None:
+    assert list(misstated(stated(12, 4), trained(12, 12, saves=[4, 8, 12]))) == []
+
+
+def test_another_number_of_steps_is_told_with_what_to_write() -> None:
+    (said,) = misstated(stated(9, None), trained(12, 12))
+    assert said == "the fault-free run trains 12 steps, and job.steps says 9: write steps: 12, or mend the job"
+
+
+def test_another_interval_is_told_with_what_to_write() -> None:
+    (said,) = misstated(stated(12, 4), trained(12, 12, saves=[5, 10]))
+    assert "saves every 5 steps, and job.checkpoint_interval says 4: write checkpoint_interval: 5" in said
+
+
+@pytest.mark.parametrize(
+    "baseline",
+    [trained(12, 11), trained(12), trained(9, 9, saves=[4, 6]), trained(9, 9)],
+    ids=["ranks disagree", "one rank only", "no regular saves", "no save"],
+)
+def test_what_the_ranks_do_not_show_clearly_gives_no_word(baseline: History) -> None:
+    assert list(misstated(stated(9, 4), baseline)) == []
