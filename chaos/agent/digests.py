@@ -11,7 +11,7 @@ values at places that a seed chooses. Two processes with one seed choose the sam
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any
 
@@ -117,6 +117,7 @@ class Digests:
         self._sampler = sampler
         self.gradients: Any = None
         self.costs_us: list[float] = []
+        self._last: tuple[int, dict[str, str]] | None = None
 
     def is_due(self, step: int) -> bool:
         """Return whether this step has a digest."""
@@ -141,9 +142,16 @@ class Digests:
             "gradients": self._gradient_digest(),
             **self._state(parameters),
         }
+        self._last = step, fields["parameters"]
         cost_us = (time.perf_counter_ns() - began) / 1000
         self.costs_us.append(cost_us)
         self._record.write("digest", cost_us=round(cost_us, 1), **fields)
+
+    def changed_since(self, step: int, parameters: Iterable[tuple[str, Any]]) -> list[str]:
+        """Return the names of the parameters that differ from their digests of this step; none if it had no digest."""
+        if self._last is None or self._last[0] != step:
+            return []
+        return [name for name, digest in _parameter_digests(parameters).items() if self._last[1].get(name) != digest]
 
     def _state(self, parameters: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         """Return the fields of an event about the parameters, each of which is copied to the host once."""
@@ -196,8 +204,19 @@ def _loss_of(outputs: Any) -> float | None:
 
 
 def _batch_digest(batch: Any) -> str | None:
-    parts = batch if isinstance(batch, (tuple, list)) else [batch]
-    arrays = [array for array in map(array_of, parts) if array is not None]
+    arrays = list(_arrays(batch))
     if not arrays:
         return None
     return tensor_digest("batch", (len(arrays),), "".join(map(array_digest, arrays)).encode())
+
+
+def _arrays(batch: Any) -> Iterator[Any]:
+    """Yield the arrays of a batch, however deep they stand in lists, tuples and dictionaries."""
+    if isinstance(batch, Mapping):
+        for name in sorted(batch, key=str):
+            yield from _arrays(batch[name])
+    elif isinstance(batch, (tuple, list)):
+        for part in batch:
+            yield from _arrays(part)
+    elif (array := array_of(batch)) is not None:
+        yield array

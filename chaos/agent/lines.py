@@ -125,8 +125,9 @@ def state_of(parts: tuple[Any, ...]) -> Iterator[tuple[str, Any]]:
 
 
 def _named(part: Any) -> Iterator[tuple[str, Any]]:
-    # A network can be called, so it is looked at before functions are.
-    for reader in ("state_dict", "parameters_dict"):
+    # A network can be called, so it is looked at before functions are. MindSpore's have both methods; only those of
+    # parameters_dict are the names in a checkpoint.
+    for reader in ("parameters_dict", "state_dict"):
         if hasattr(part, reader):
             part = getattr(part, reader)()
             break

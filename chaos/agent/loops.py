@@ -17,6 +17,10 @@ from chaos.agent.step_source import StepSource
 from chaos.agent.training import Training
 
 UPDATE = "optimizer.update"
+_MOST_NAMES = 3
+
+_LOOKED_AT = (1, 2)
+"""Steps of a process after which the weights are looked at once more: a loop does the same in each of its steps."""
 
 
 class Optimizers(Protocol):
@@ -226,6 +230,12 @@ class Loop:
         return None
 
     def _begin(self, inputs: Any) -> None:
+        if self._training.steps_begun in _LOOKED_AT and (changed := self._training.changed_since_step()):
+            self._source.unclear(
+                f"{some(changed)} changed after the update of step {self._step}, so the step ends later than "
+                f"{_name(self._optimizer)}"
+            )
+            return
         self._step += 1
         self._has_gradient, self._loss, self._batch = False, None, inputs
         self._updates = self._optimizers.updates(self._optimizer)
@@ -265,6 +275,12 @@ def first_leaf(outputs: Any) -> Any:
 
 def _name(optimizer: Any) -> str:
     return f"the optimizer {type(optimizer).__name__}"
+
+
+def some(names: list[str]) -> str:
+    """Return some names, and how many more there are."""
+    more = len(names) - _MOST_NAMES
+    return ", ".join(names[:_MOST_NAMES]) + (f" and {more} more" if more > 0 else "")
 
 
 def _several(first: Any, second: Any) -> str:

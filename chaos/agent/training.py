@@ -105,6 +105,13 @@ class Training:
             self._barriers.slow = [slowness for slowness in self._barriers.slow if not slowness.drag(step, duration)]
         self.reach("step.end")
 
+    def changed_since_step(self) -> list[str]:
+        """Return the names of the parameters that have changed since the last step ended.
+
+        None where that step has no digest.
+        """
+        return self._digests.changed_since(self._barriers.step, self._state)
+
     def end(self) -> None:
         """End the training."""
         self._record.write("train.end")

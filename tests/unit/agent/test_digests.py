@@ -76,6 +76,27 @@ def test_batches_are_told_apart_by_values_and_by_order(record: Record, events: E
     assert len(set(found)) == 4
 
 
+def test_arrays_of_a_batch_count_however_deep_they_stand(record: Record, events: Events) -> None:
+    digests = Digests(record, 1)
+    image, label = Tensor([1, 2]), Tensor(3, "int32")
+    batches = [[image, label], [[image], (label,)], {"a": image, "b": label}, {"b": label, "a": [image]}, {"a": "text"}]
+    for step, batch in enumerate(batches, 1):
+        write(digests, step, batch=batch)
+    *same, none = [event.data["batch"] for event in events("digest")]
+    assert len(set(same)) == 1 and same[0] is not None
+    assert none is None
+
+
+def test_a_state_that_changed_since_its_digest_is_named(record: Record) -> None:
+    digests = Digests(record, 2)
+    assert digests.changed_since(1, [("w", Tensor([1, 2]))]) == []
+    for step in (1, 2):
+        write(digests, step)
+    assert digests.changed_since(1, [("w", Tensor([1, 3]))]) == [], "no digest of step 1"
+    assert digests.changed_since(2, [("w", Tensor([1, 2]))]) == []
+    assert digests.changed_since(2, [("w", Tensor([1, 3])), ("new", Tensor(1))]) == ["w", "new"]
+
+
 def test_parameters_have_the_digest_of_the_common_rule(record: Record, events: Events) -> None:
     digests = Digests(record, 1)
     digests.write_initial([("w", Tensor([[1, 2], [3, 4]])), ("step", Tensor(7, "int32"))])

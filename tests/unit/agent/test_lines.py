@@ -298,6 +298,14 @@ def test_the_state_of_several_parts_has_every_array_once() -> None:
     ]
 
 
+def test_a_network_of_mindspore_has_the_names_that_a_checkpoint_has() -> None:
+    """Its state_dict names parameters by their place, which differs for a table of learning rates."""
+    table = numpy.ones(3)
+    optimizer = Network("parameters_dict", {"learning_rate": table})
+    optimizer.state_dict = lambda: {"learning_rate.learning_rate": table}  # type: ignore[attr-defined]
+    assert list(state_of((optimizer,))) == [("learning_rate", table)]
+
+
 def test_a_tensor_of_another_framework_has_the_digest_of_its_array(loop: Make, events: Events) -> None:
     own = loop()
     own.steps.state_is(Network("state_dict", {"weight": Tensor(own.weight)}))

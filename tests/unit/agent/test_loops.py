@@ -158,6 +158,23 @@ def test_a_gradient_and_an_update_are_a_step(job: Make, events: Events) -> None:
     assert len(events("train.end")) == 1
 
 
+@pytest.mark.parametrize("first", [1, 2])
+def test_weights_that_change_after_the_update_leave_the_end_of_a_step_unclear(
+    job: Make, events: Events, first: int
+) -> None:
+    """For example ranks that hand each other what each has updated: a file that is saved then has other weights."""
+    own = job()
+    optimizer = own.optimizer()
+    for step in (1, 2, 3):
+        own.step(optimizer)
+        if step >= first:
+            own.weight.values += 1
+    assert unclear(events) == (
+        f"weight changed after the update of step {first}, so the step ends later than the optimizer Momentum"
+    )
+    assert steps(events) == list(range(1, first + 1))
+
+
 def test_results_pass_through_unchanged(job: Make) -> None:
     own = job()
     optimizer = own.optimizer()
