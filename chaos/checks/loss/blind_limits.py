@@ -1,8 +1,9 @@
 """Part of check ``loss``: what a tolerance leaves open by the record of the fault-free run.
 
-Limits of weights and optimizer state tell nothing that the training itself does not exceed: where the state before the
-recovery passes for the last one, a resume that trained nothing, or another number of steps, would pass as well. Without
-a record of moments only the losses would show that they were lost, and the tolerance may hide that.
+A pattern of limits may fit no parameter, or none that an earlier pattern leaves. Limits tell nothing that the training
+itself does not exceed: where the state before the recovery passes for the last one, a resume that trained nothing, or
+another number of steps, would pass as well. Without a record of moments only the losses would show that they were lost,
+and the tolerance may hide that.
 """
 
 from __future__ import annotations
@@ -22,13 +23,18 @@ from chaos.plan.model import Plan
 
 
 def limits_left_out(plan: Plan, history: History, artifacts: Artifacts) -> Iterator[NotChecked]:
-    """Yield the limits that no training after the recovery exceeds, by their patterns, and moments without a record."""
+    """Yield limits that fit nothing, or that no training after the recovery exceeds, and moments without a record."""
     baseline = Baseline(plan, history, artifacts)
     if plan.equivalence.exact or not baseline.is_requested or baseline.objection is not None:
         return
     if not any(map(is_slot, _names(baseline))):
         reason = "no rank records any: a script whose lines name its state names its optimizer, too"
         yield NotChecked("loss", "moments of the optimizer against the fault-free run", reason)
+    fitting = {limit.pattern for name in set(_names(baseline)) if (limit := limit_of(plan, name)) is not None}
+    for limit in plan.equivalence.state_tolerances:
+        if limit.pattern not in fitting:
+            reason = "they fit no parameter that no earlier pattern fits"
+            yield NotChecked("loss", f"limits of {limit.pattern} in expect.loss.state", reason)
     blind: dict[str, bool] = {}
     before, last = mean_begins(plan) - 1, _last_step(plan)
     for rank in range(plan.layout.ranks):

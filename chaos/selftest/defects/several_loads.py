@@ -27,6 +27,11 @@ def _goes_on_from_older(records: Records) -> None:
         _looks_into_older(records, rank)["parameters"] = records.digest(rank, OLDER)["parameters"]
 
 
+def _one_group_goes_on_from_older(records: Records) -> None:
+    for rank in (1, 3):
+        _looks_into_older(records, rank)["parameters"] = records.digest(rank, OLDER)["parameters"]
+
+
 def _takes_older_moments(records: Records) -> None:
     parameters = _looks_into_older(records, 1)["parameters"]
     older = records.digest(1, OLDER)["parameters"]
@@ -45,6 +50,13 @@ DEFECTS = (
         recorded(_goes_on_from_older),
         f"training goes on at step {NEWEST + 1}",
         f"step {OLDER} was saved, so the next is step {OLDER + 1}",
+    ),
+    _defect(
+        "one-group-from-an-older-step",
+        "Ranks 1 and 3, which hold the same slices, go on with the state of step 3, the others with that of step 6.",
+        recorded(_one_group_goes_on_from_older),
+        "all ranks go on from one step",
+        f"rank 1 held the checkpoint of step {OLDER}, rank 0 that of step {NEWEST}",
     ),
     _defect(
         "moments-of-the-older-of-two-files",

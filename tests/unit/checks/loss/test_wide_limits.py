@@ -118,3 +118,12 @@ def test_without_a_record_of_moments_the_tolerance_leaves_them_open(loss_judged:
                 event[part] = {name: text for name, text in event.get(part, {}).items() if not name.startswith("mom")}
     assert "no rank records any" in left_of(loss_judged(run))["moments of the optimizer against the fault-free run"]
     assert "moments of the optimizer against the fault-free run" not in left_of(loss_judged(tolerant_run()))
+
+
+def test_limits_behind_a_pattern_that_fits_everything_are_said_to_be_unused(loss_judged: Judge) -> None:
+    run = tolerant_run()
+    run.replan(state_tolerances=(StateTolerance("*", 0.1, 0.1), *LIMITS))
+    left = left_of(loss_judged(run))
+    assert left["limits of moments.* in expect.loss.state"] == "they fit no parameter that no earlier pattern fits"
+    assert "limits of * in expect.loss.state" not in left
+    assert not [what for what in left_of(loss_judged(tolerant_run())) if what.startswith("limits of")]

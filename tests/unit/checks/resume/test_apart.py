@@ -28,6 +28,17 @@ def test_ranks_with_the_states_of_different_checkpoints_fail(judged: Judge) -> N
     assert finding.data.ranks == (0, 1)
 
 
+def test_where_no_replica_contradicts_them_they_fail_as_well(judged: Judge) -> None:
+    """The ranks of one replica group go on from the older step together."""
+    run = loading_older(1)
+    for rank in (1, 3):
+        run.only("initial", attempt="resume", rank=rank)["parameters"] = digests_of(state_after(rank, OLDER))
+    for event in ("load.begin", "load.end"):
+        run.only(event, attempt="resume", rank=3)["path"] = run.only(event, attempt="resume", rank=1)["path"]
+    judgement = judged(run)
+    assert said(judgement, "resume", "fail", TOGETHER) and not said(judgement, "consistency", "fail", "")
+
+
 def test_a_rank_that_has_read_an_older_checkpoint_and_holds_another_state_proves_nothing(judged: Judge) -> None:
     """Another rank may have sent it the state."""
     judgement = judged(loading_older(1))
