@@ -6,70 +6,93 @@ from pathlib import Path
 
 import click
 
+from chaos.base.registry import registry
 from chaos.cli import codes
 from chaos.cli.debug import debug_option
+from chaos.cli.listing import Listed, listed, print_details, print_lines
 from chaos.cli.options import echo_json, json_option
 from chaos.cli.paths import scenario_directories
 from chaos.cli.scenarios import named_files
 from chaos.run.prepare.prepare import known_names
-from chaos.scenario.errors import ScenarioError
+from chaos.scenario.errors import ScenarioError, suggest
 from chaos.scenario.find import iter_scenarios
 from chaos.scenario.load import load_scenario
 
 
-@click.command("list", short_help="List scenarios with their tags and cells.")
+@click.command("list", short_help="List scenarios by their folders.")
 @click.argument("paths", nargs=-1, metavar="[SCENARIO]...")
+@click.option(
+    "--tag", "tags", multiple=True, metavar="TAG", help="Only those with this tag; repeat it for all of them."
+)
+@click.option(
+    "--mechanism",
+    "mechanisms",
+    multiple=True,
+    metavar="NAME",
+    help="Only those whose job has this mechanism on; repeat it for all of them.",
+)
+@click.option(
+    "--fault", "faults", multiple=True, metavar="KIND", help="Only those with this fault; repeat it for all of them."
+)
 @json_option
 @debug_option
-def command(paths: tuple[str, ...], as_json: bool) -> int:
-    """List scenarios with their tags, cells and descriptions.
+def command(
+    paths: tuple[str, ...], tags: tuple[str, ...], mechanisms: tuple[str, ...], faults: tuple[str, ...], as_json: bool
+) -> int:
+    """List scenarios, one a line, by their folders.
 
     SCENARIO is a file, a directory, or a name in scenarios/. Without one: the directories in which `chaos run` looks
-    for names. Ends with 64 when a file is broken.
+    for names. Of a single file the tags, the cells and the whole description are shown. Ends with 64 when a file is
+    broken.
 
     \b
     Examples:
       chaos list
+      chaos list --mechanism TTP --fault kill
+      chaos list --tag network
+      chaos list kill-rank
       chaos list scenarios/ --json
     """
-    names = known_names()
-    rows: list[dict[str, object]] = []
-    broken = False
-    for path in named_files(paths) if paths else iter_scenarios(scenario_directories(Path.cwd())):
-        try:
-            loaded = load_scenario(path, settings={}, names=names)
-        except ScenarioError as error:
-            broken = True
-            click.echo(str(error), err=True)
-            continue
-        first = loaded.cells[0].scenario
-        rows.append(
-            {
-                "file": str(path),
-                "name": first.name,
-                "tags": list(first.tags),
-                "cells": [cell.name for cell in loaded.cells],
-                "finding": None if first.known is None else first.known.id,
-                "description": first.description.strip(),
-            }
-        )
+    mechanisms = tuple(_known("mechanisms", name.upper(), "--mechanism") for name in mechanisms)
+    faults = tuple(_known("faults", name, "--fault") for name in faults)
+    found, broken = _scenarios(paths)
+    chosen = [scenario for scenario in found if scenario.has(tags=tags, mechanisms=mechanisms, faults=faults)]
     if as_json:
-        echo_json({"schema_version": 1, "scenarios": rows})
+        echo_json({"schema_version": 1, "scenarios": [scenario.to_json() for scenario in chosen]})
+    elif paths and not any(Path(path).is_dir() for path in paths):
+        print_details(chosen)
     else:
-        for row in rows:
-            _print(row)
-        if not rows:
-            click.echo("no scenarios", err=True)
+        print_lines(chosen)
+    if not chosen and not as_json:
+        click.echo(_nothing(found, tags), err=True)
     return codes.USAGE if broken else codes.PASS
 
 
-def _print(row: dict[str, object]) -> None:
-    cells, tags = row["cells"], row["tags"]
-    assert isinstance(cells, list) and isinstance(tags, list)
-    about = [f"[{', '.join(tags)}]"] if tags else []
-    about += [f"finding {row['finding']}"] if row["finding"] else []
-    click.echo("  ".join([f"{row['name']}", str(row["file"]), *about]))
-    if row["description"]:
-        click.echo(f"    {str(row['description']).splitlines()[0]}")
-    if len(cells) > 1:
-        click.echo(f"    {len(cells)} cells: {'  '.join(cells)}")
+def _scenarios(paths: tuple[str, ...]) -> tuple[list[Listed], bool]:
+    """Return the scenarios of the command line, and whether a file is broken; its problems are printed."""
+    names = known_names()
+    roots = tuple(Path(path) for path in paths) or scenario_directories(Path.cwd())
+    found, broken = [], False
+    for path in named_files(paths) if paths else iter_scenarios(roots):
+        try:
+            found.append(listed(load_scenario(path, settings={}, names=names), path, roots))
+        except ScenarioError as error:
+            broken = True
+            click.echo(str(error), err=True)
+    return found, broken
+
+
+def _known(group: str, name: str, option: str) -> str:
+    """Return a registered name. Raises click.UsageError for another one, with the name that was probably meant."""
+    names = registry(group).names()
+    if name not in names:
+        raise click.UsageError(f"{option}: there is no {name!r}; {suggest(name, names)}")
+    return name
+
+
+def _nothing(found: list[Listed], tags: tuple[str, ...]) -> str:
+    known = sorted({tag for scenario in found for tag in scenario.tags})
+    strange = [tag for tag in tags if tag not in known]
+    if strange and known:
+        return f"no scenario has the tag {strange[0]!r}; {suggest(strange[0], known)}"
+    return "no scenarios" if not found else f"none of the {len(found)} scenarios has all of these"

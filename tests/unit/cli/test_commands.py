@@ -126,7 +126,10 @@ def test_list_shows_names_tags_and_cells(chaos: Call, place: Path) -> None:
     ended = chaos("list", "scenarios", "--json")
     (row,) = json.loads(ended.out)["scenarios"]
     assert (row["name"], row["tags"], row["cells"], row["description"]) == ("kill-rank", ["ttp"], [""], "A rank dies.")
-    assert "kill-rank  " in chaos("list", "scenarios").out
+    assert chaos("list", "scenarios").out.splitlines() == [
+        "  kill-rank  A rank dies.",
+        "1 scenario, 1 cell; chaos list NAME says more",
+    ]
 
 
 def test_schema_is_the_schema_of_what_is_registered(chaos: Call, place: Path) -> None:
