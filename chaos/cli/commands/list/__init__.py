@@ -8,8 +8,8 @@ import click
 
 from chaos.base.registry import registry
 from chaos.cli import codes
+from chaos.cli.commands.list.lines import Listed, listed, print_details, print_lines
 from chaos.cli.debug import debug_option
-from chaos.cli.listing import Listed, listed, print_details, print_lines
 from chaos.cli.options import echo_json, json_option
 from chaos.cli.paths import scenario_directories
 from chaos.cli.scenarios import named_files
