@@ -83,6 +83,8 @@ OTHER: dict[str, dict[str, Any]] = {
     "cluster.parallel": {"cluster": {"ranks": 4, "parallel": {"data_parallel": 4}}},
     "job.kind": job(kind="command"),
     "job.script": job(script="train.py"),
+    "job.command": job(command=("bash", "start.sh")),
+    "job.rank_variables": job(rank_variables={"RANK": "WORLD_SIZE"}),
     "job.arguments": job(arguments=("--x", "2")),
     "job.device": job(device="Ascend"),
     "job.config": job(config="another.yaml"),
