@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from chaos.calibration.advice import cause, remedies
@@ -13,6 +13,12 @@ from chaos.calibration.tolerance import USELESS, Tolerance, tolerance_of
 from chaos.plan.model import Plan
 
 _CONFIDENCE = 0.95
+
+_WELL_ABOVE = 10
+"""The factor by which a limit exceeds noise without being the noise's own size."""
+
+_LARGE = 0.1
+"""A difference of fault-free runs from which on it is their noise that leaves no room for a limit."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +59,21 @@ def calibrate(plan: Plan, runs: Sequence[Recorded], false_alarm: float) -> Calib
     tolerance = tolerance_of(noise, false_alarm)
     if tolerance.is_useless:
         return Calibration(noise, None, "the noise is as large as the values: no limit would tell anything", None)
-    return Calibration(noise, tolerance, None, sight_of(plan, runs, tolerance))
+    sight = sight_of(plan, runs, tolerance)
+    if not sight.seen_shifted and _would_see(plan, runs, noise, tolerance):
+        refusal = (
+            f"{noise.runs} runs are too few to bound the noise: the limits would let every state that is one step off "
+            "pass, although these runs are far closer to each other; make more (--runs)"
+        )
+        return Calibration(noise, None, refusal, None)
+    return Calibration(noise, tolerance, None, sight)
+
+
+def _would_see(plan: Plan, runs: Sequence[Recorded], noise: Noise, tolerance: Tolerance) -> bool:
+    """Return whether limits well above the largest differences seen would show most states that are one step off."""
+    seen = {quantity: _WELL_ABOVE * max(values) for quantity, values in noise.largest.items()}
+    sight = sight_of(plan, runs, replace(tolerance, limits=seen))
+    return sight.seen_shifted * 2 > sight.shifted
 
 
 def _refusal(noise: Noise) -> str | None:
@@ -95,7 +115,8 @@ def _of_tolerance(tolerance: Tolerance, noise: Noise) -> Iterator[str]:
     for quantity, limit in tolerance.limits.items():
         name = names.get(quantity, f"{quantity.part} of {quantity.pattern}")
         seen = max(noise.largest[quantity])
-        judged = "not judged: the noise is too large for a limit" if limit is None else f"limit {limit:g}"
+        unjudged = "the noise is too large" if seen > _LARGE else f"{noise.runs} runs are too few"
+        judged = f"not judged: {unjudged} for a limit" if limit is None else f"limit {limit:g}"
         if limit is not None and limit >= USELESS:
             judged += " (so only that it is finite is judged)"
         yield f"{name}: {judged}, largest difference seen {seen:.2g}"

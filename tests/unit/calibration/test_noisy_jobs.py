@@ -116,6 +116,18 @@ def test_sound_runs_fail_no_more_often_than_stated(number: int, own_masks: bool,
     assert verdicts == ["pass"] * 7
 
 
+def test_too_few_runs_whose_limits_would_see_nothing_are_refused() -> None:
+    """Of three runs the bound is far above the noise: a state a step off would pass, and each bug of its size."""
+    few = calibrated([trained(run, kernels=KERNELS) for run in range(3)], 1e-6)
+    assert few.tolerance is None and few.refusal is not None
+    assert few.refusal.startswith("3 runs are too few to bound the noise") and "--runs" in few.refusal
+    assert calibrated([trained(run, kernels=KERNELS) for run in range(8)], 1e-6).tolerance is not None
+
+
+def test_noise_as_large_as_a_step_is_no_lack_of_runs() -> None:
+    assert calibrated([trained(run, own_masks=True) for run in range(5)]).refusal is None
+
+
 def test_equal_runs_are_deterministic_and_need_no_tolerance() -> None:
     calibration = calibrated([trained(run) for run in range(3)])
     assert calibration.noise.deterministic and calibration.tolerance is None and calibration.refusal is None
