@@ -7,6 +7,8 @@ import shutil
 
 from chaos.machine.probe import GIB, Machine, Probe
 
+_PACKAGE = "chaos-ascend"
+
 
 def python(machine: Machine) -> Probe:
     """Return whether chaos supports this version of Python."""
@@ -14,6 +16,20 @@ def python(machine: Machine) -> Probe:
     if machine.python >= (3, 10):
         return Probe("python", True, text)
     return Probe("python", False, text, "chaos needs Python 3.10 or later")
+
+
+def command(machine: Machine) -> Probe:
+    """Return whether the command ``chaos`` is this package's alone: pip replaces another package's without a word."""
+    others = [name for name in machine.owners("chaos") if name != _PACKAGE]
+    if not others:
+        return Probe("command", True, "chaos, chaos-ascend")
+    return Probe(
+        "command",
+        False,
+        f"{others[0]} has a command chaos, too: the one that was installed last is called",
+        "call chaos-ascend or python -m chaos; to give that package its command back: "
+        f"pip install --force-reinstall --no-deps {others[0]}",
+    )
 
 
 def cores(machine: Machine) -> Probe:

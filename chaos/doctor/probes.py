@@ -18,6 +18,7 @@ INTERFACE, OWN_AGENT = "interface", "own agent"
 
 _PLACES: Mapping[str, str] = {
     "python": "host:python",
+    "command": "host:command",
     "pidfd": "processes:pidfd",
     "subreaper": "processes:subreaper",
     "reports": "host:reports",

@@ -51,6 +51,12 @@ def version_of(name: str) -> str | None:
     return distribution.version if match is None else match[1]
 
 
+def owners_of(command: str) -> tuple[str, ...]:
+    """Return the installed packages that have a command of this name, in alphabetical order."""
+    points = metadata.entry_points(group="console_scripts", name=command)
+    return tuple(sorted({point.dist.name for point in points if point.dist is not None}))
+
+
 def has_module(name: str) -> bool:
     """Return whether a top-level module can be imported, without importing it.
 
@@ -87,6 +93,7 @@ class Machine:
     version: Callable[[str], str | None] = version_of
     has_module: Callable[[str], bool] = has_module
     package: Callable[[str], Path | None] = _package
+    owners: Callable[[str], tuple[str, ...]] = owners_of
     which: Callable[..., str | None] = shutil.which
     cores: Callable[[], int] = lambda: len(os.sched_getaffinity(0))
     memory: Callable[[], int] = _available_memory

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from chaos.doctor import BASE, Machine, Probe, all_probes, import_mindspore, needs_of, probe
+from chaos.machine.probe import owners_of
 
 
 def machine(tmp_path: Path, **changes: object) -> Machine:
@@ -38,6 +39,26 @@ def test_mindspore_is_wanted_from_2_7_to_2_10(tmp_path: Path, version: str, ok: 
 def test_numpy_2_is_refused(tmp_path: Path, version: str, ok: bool) -> None:
     (found,) = probe(["numpy"], machine(tmp_path, version=lambda name: version))
     assert found.ok is ok
+
+
+def test_numpy_2_breaks_nothing_without_mindspore(tmp_path: Path) -> None:
+    """The base install brings it."""
+    (found,) = probe(["numpy"], machine(tmp_path, version={"numpy": "2.1.0"}.get))
+    assert found.ok and "MindSpore needs numpy below 2" in found.seen
+
+
+def test_another_package_with_a_command_chaos_is_named_with_the_way_round_it(tmp_path: Path) -> None:
+    (found,) = probe(["command"], machine(tmp_path, owners=lambda name: ("chaos-ascend",)))
+    assert found.ok
+    (found,) = probe(["command"], machine(tmp_path, owners=lambda name: ("chaos-ascend", "chaostoolkit")))
+    assert not found.ok
+    assert "chaostoolkit has a command chaos, too" in found.seen and "chaos-ascend or python -m chaos" in found.advice
+
+
+def test_the_owners_of_a_command_are_those_that_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = [SimpleNamespace(dist=SimpleNamespace(name=name)) for name in ("chaostoolkit", "chaos-ascend")]
+    monkeypatch.setattr("chaos.machine.probe.metadata.entry_points", lambda **chosen: points)
+    assert owners_of("chaos") == ("chaos-ascend", "chaostoolkit")
 
 
 def test_msrun_of_another_environment_does_not_count(tmp_path: Path) -> None:
