@@ -72,8 +72,9 @@ def _judge_replaced(history: History, attempts: Sequence[str], collector: Collec
     """Judge that no rank is started a second time within a launch: that would be rescheduling."""
     for attempt in attempts:
         recorded_pids = processes(history, attempt)
-        for rank, pid, _ in _ends_by_launcher(history, attempt):
-            if pid not in recorded_pids.setdefault(rank, []):
+        others = _of_supervisor(history, attempt)
+        for rank, pid, event in _ends_by_launcher(history, attempt):
+            if (pid, event.data.get("start_time")) not in others and pid not in recorded_pids.setdefault(rank, []):
                 recorded_pids[rank].append(pid)
         for rank, pids in sorted(recorded_pids.items()):
             if len(pids) > 1:
@@ -82,6 +83,16 @@ def _judge_replaced(history: History, attempts: Sequence[str], collector: Collec
                 collector.fail(
                     "no rank is started again within a launch", observation, line, *places(starts), data=about(rank)
                 )
+
+
+def _of_supervisor(history: History, attempt: str) -> set[tuple[object, object]]:
+    """Return processes that the job's own supervisor has started for the next attempt, by PID and start time.
+
+    The supervisor's agent records their ends too, under the attempt in which the supervisor was started.
+    """
+    if attempt == RESUME or not any(start.data.get("by") for start in history.select("attempt.start", attempt=RESUME)):
+        return set()
+    return {(event.pid, event.data.get("start_time")) for event in history.select("rank.found", attempt=RESUME)}
 
 
 def _ends_by_launcher(history: History, attempt: str) -> Iterator[tuple[int, int, Event]]:

@@ -42,6 +42,7 @@ from chaos.plan.rules.job_limits import job_violations
 from chaos.plan.rules.parameters import check_parameters
 from chaos.plan.rules.required_place import check_required_places
 from chaos.plan.rules.sinking import check_sinking
+from chaos.plan.rules.supervised import check_supervised, supervised_reason
 from chaos.plan.rules.unused_resume import check_resume_arguments, unused_arguments
 from chaos.plan.schedule import plan_faults
 from chaos.plan.source import Source
@@ -99,7 +100,8 @@ def build_plan(
     if expected.resumes or restore is not None:
         problems.add_found(traits.unplanned)
     unused = unused_arguments(draft, outcome, expected, restore, restored, problems)
-    outcome = replace(outcome, reasons=(*outcome.reasons, *filter(None, (restored, unused))))
+    supervised = supervised_reason(scenario, expected, restored or outcome.why, problems)
+    outcome = replace(outcome, reasons=(*outcome.reasons, *filter(None, (restored, unused, supervised))))
     after = None if expected.resume_step is None else expected.resume_step - 1
     judged = plan_comparable(draft, outcome.recoveries, Resumed(expected.resumes, after), problems)
     outcome = replace(outcome, recoveries=judged.recoveries)
@@ -151,6 +153,7 @@ def _check(draft: Draft, problems: Problems) -> None:
     check_reachable(faults, problems)
     check_sinking(scenario, problems)
     check_resume_arguments(scenario, problems)
+    check_supervised(scenario, problems)
     check_accumulation(scenario, faults, problems)
     # The rest is derived from the parts above; broken parts would only add misleading problems.
     problems.raise_found()

@@ -293,6 +293,14 @@ class CellRun:
             resumed = plan.resume.resumes or plan.resume.restore is not None
             if resumed:
                 import chaos.run.before_resume  # noqa: F401  # a later import would be a part of the recovery's time
+            if resumed and scenario.job.supervised:
+
+                def next_begins() -> None:
+                    incidents.attempt = "resume"
+                    _look(session)
+
+                launches.attempt(session, "train", plan.faults, resume=False, before_next=next_begins)
+                return
             came_to_end = launches.attempt(session, "train", plan.faults, resume=False)
             if came_to_end and resumed and scenario.job.resume:
                 incidents.attempt = "resume"
@@ -305,13 +313,9 @@ class CellRun:
         return [node_name(os.environ)]
 
     def _resume(self, session: Session, launches: Launches) -> None:
-        from chaos.run.before_resume import look_at_saves
-
-        kind: SavedKind = "end-of-life" if session.plan.resume.restore is None else "periodic"
-        if not look_at_saves(session.owned.path, kind, session.history):
-            session.history.record(
-                "resume.skipped", attempt="resume", reason=f"no finished {kind} checkpoint was saved"
-            )
+        if not _look(session):
+            reason = f"no finished {_kind_of_saves(session)} checkpoint was saved"
+            session.history.record("resume.skipped", attempt="resume", reason=reason)
             return
         self._begun().changed()
         try:
@@ -321,6 +325,17 @@ class CellRun:
                 raise
             # The plan says that there is nothing to go on from: a job that says the same is right.
             session.history.record("resume.refused", attempt="resume", reason=str(failed))
+
+
+def _kind_of_saves(session: Session) -> SavedKind:
+    return "end-of-life" if session.plan.resume.restore is None else "periodic"
+
+
+def _look(session: Session) -> bool:
+    """Return whether there is a checkpoint to go on from; the content of files that may be overwritten is recorded."""
+    from chaos.run.before_resume import look_at_saves
+
+    return look_at_saves(session.owned.path, _kind_of_saves(session), session.history)
 
 
 def _record_broken_off(baseline: Path, history: HistoryWriter) -> None:

@@ -84,6 +84,8 @@ def _check_job(job: dict[str, Any], report: Report) -> None:
             report(("job", key), f"{key} has no effect without job.config", on_key=True)
     if job.get("compile_cache") is True and job.get("graph", False) is False:
         report(("job", "compile_cache"), "nothing is compiled, so there is nothing to keep", "set job.graph: true")
+    if job.get("supervised") is True and "command" not in job:
+        report(("job", "supervised"), "no launcher of your own starts the ranks again", "name it: job.command")
     if job.get("rank_variables") and "command" not in job:
         report(("job", "rank_variables"), "rank_variables has no effect without job.command", on_key=True)
     for key, value in mapped(job.get("rank_variables")).items():

@@ -8,6 +8,7 @@ from chaos.checks.resume.batches import judge_batches
 from chaos.checks.resume.replay import judge_replay
 from chaos.checks.resume.restored import judge_loads
 from chaos.checks.resume.sequences import judge_sequences
+from chaos.checks.run.events import NOT_RESTARTED
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.baseline import Baseline
 from chaos.evidence.checkpoints.periodic import judge_hopeless, judge_refusal, resumed_from, why_unknown
@@ -48,6 +49,11 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
         reason = f": {skipped.data.get('reason')}" if skipped else ""
         observation = f"the history has no start of attempt resume{reason}"
         collector.unknown("the job is started again", observation, _line(plan), skipped.source if skipped else "")
+        return collector.findings()
+    for ended in history.select(NOT_RESTARTED):
+        observation = str(ended.data.get("reason"))
+        expected = "the job's own supervisor starts the ranks again"
+        collector.fail(expected, observation, _line(plan), ended.source, data=about(range(plan.layout.ranks)))
         return collector.findings()
     _judge_present(plan, history, collector)
     saved = resumed_from(plan, history, artifacts)

@@ -43,7 +43,9 @@ class JobFailed(RuntimeError):
 class Watch:
     """The watch over an attempt. ``besides`` is called at every look, for work that is due while the job runs.
 
-    ``own_script`` says that the job's loop is the user's own, and no step of it has been seen yet.
+    ``own_script`` says that the job's loop is the user's own, and no step of it has been seen yet. Where the job's own
+    supervisor starts the ranks again, ``follower`` names the attempt of their next processes, and ``joined`` is called
+    once all ranks have joined, before the last of them trains.
     """
 
     history: HistoryWriter
@@ -53,6 +55,8 @@ class Watch:
     run_deadline: Deadline
     besides: Callable[[], None] = lambda: None
     own_script: bool = False
+    joined: Callable[[], None] = lambda: None
+    follower: str = ""
 
 
 class Attempt:
@@ -84,6 +88,7 @@ class Attempt:
         self._followed = RankFollower(run_dir / "history", name)
         self._logs = LogFollower(self._logs_dir, ranks)
         self.stacks = Stacks(self._logs_dir, watch.clock)
+        self.followers: list[Hello] = []
         self._others: set[ProcessIdentity] = set()
         self._deserted = 0
         self._refused: dict[int, str] = {}
@@ -174,7 +179,9 @@ class Attempt:
         """
         if len(self._exited.keys() | self._injection.suspended) < self._size:
             return False
-        return all(self._job.exit_status(launcher) is not None for launcher in launchers_of(self._job))
+        return bool(self._watch.follower) or all(
+            self._job.exit_status(launcher) is not None for launcher in launchers_of(self._job)
+        )
 
     def _not_started(self) -> str:
         joined = set(self.ranks)
@@ -281,6 +288,9 @@ class Attempt:
         Its process must be a rank of this job by every other sign too.
         """
         known = caller is not None and (caller.role, caller.rank) == ("rank", hello.rank) and hello.rank < self._size
+        if known and hello.attempt == self._watch.follower:
+            self.followers.append(hello)  # it waits until the ranks before it have ended
+            return
         if caller is None or not known or hello.attempt != self.name:
             what = f"is not rank {hello.rank} of this job"
             self._record("caller.refused", pid=hello.pid, channel="agents", what=what, **_on(hello.node))
@@ -294,6 +304,8 @@ class Attempt:
         self._injection.suspended.discard(hello.rank)
         start_time = caller.identity.start_time
         where = _on(hello.node)
+        if len(self.ranks) == self._size:
+            self._watch.joined()
         self._record("rank.found", rank=hello.rank, pid=hello.pid, start_time=start_time, ppid=caller.ppid, **where)
         hello.connection.answer({"message": "welcome", "armed": self._injection.armed_for(hello.rank)})
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chaos.base.clock import Clock
 from chaos.base.growth import in_words
 from chaos.base.wait import DeadlineExpired, Patience
-from chaos.checks.run.events import PORT_TAKEN
+from chaos.checks.run.events import NOT_RESTARTED, PORT_TAKEN
 from chaos.faults.kind import FaultKind
 from chaos.heal.undo import UNDO_ACTIONS, undo_step
 from chaos.history.writer import HistoryWriter
@@ -41,6 +41,11 @@ from chaos.run.progress import Watched
 from chaos.run.session import MEETING, Session, put_back_faults, undo_context
 
 _SETTLE_SECONDS = 5.0
+_NEXT = "resume"
+"""The attempt of the ranks that go on, whoever has started them."""
+
+if TYPE_CHECKING:
+    from chaos.run.inject.injection import Injection
 
 
 @dataclass(frozen=True)
@@ -58,15 +63,75 @@ class Launches:
     clock: Clock
     digest_steps: tuple[int, ...]
 
-    def attempt(self, session: Session, name: str, faults: tuple[PlannedFault, ...], *, resume: bool) -> bool:
-        """Launch the job and follow it to its end; False when a deadline ran out, which is recorded."""
+    def attempt(
+        self,
+        session: Session,
+        name: str,
+        faults: tuple[PlannedFault, ...],
+        *,
+        resume: bool,
+        before_next: Callable[[], None] | None = None,
+    ) -> bool:
+        """Launch the job and follow it to its end; False when a deadline ran out, which is recorded.
+
+        ``before_next`` is given where the job's own supervisor starts the ranks again: their next processes are the
+        attempt ``resume`` of the same launch, and wait until ``before_next`` has been called.
+        """
         kinds = {fault.kind: self.kinds[fault.kind] for fault in faults}
         storage = storage_of(session.owned.path / "job", self.traits)
         prepare_faults(faults, kinds, storage, session.owned.ledger)
         job = self._launch(session, name, resume=resume)
+        injection = self._injection(session, name, faults, kinds)
+        limits = session.scenario.deadlines
+        nodes = () if session.nodes is None else session.nodes.all()
+        clocks = NodeClocks(session.history, name, nodes, self.clock)
+        own = not self.traits.own_script and not resume
+        watch = Watch(session.history, session.progress, self.clock, limits, session.deadline, clocks.look, own)
+        if before_next is not None:
+            watch = replace(watch, joined=lambda: self._prepare_next(session, name), follower=_NEXT)
+        attempt = Attempt(name, session.plan.layout.ranks, job, session.channel, injection, session.owned.path, watch)
+        try:
+            attempt.follow()
+            if before_next is not None:
+                session.history.record("attempt.end", attempt=name)
+                before_next()
+                attempt = self._next(session, attempt, job, injection, watch)
+                attempt.follow()
+            attempt.note_leftovers(_SETTLE_SECONDS)
+        except DeadlineExpired as expired:
+            if expired.name == STARTING:
+                _refuse_taken_ports(session, name, str(expired))
+            record_deadline(session.history, expired, attempt=attempt.name)
+            attempt.take_stacks()
+            return False
+        except JobFailed as failed:
+            _refuse_taken_ports(session, name, str(failed))
+            # Before the teardown, which ends ranks as well: a rank that had ended until here did so by itself.
+            session.history.record("job.failed", attempt=attempt.name, reason=str(failed))
+            if attempt.name != name and not attempt.ranks:
+                session.history.record(NOT_RESTARTED, attempt=attempt.name, reason=str(failed))
+                return True
+            raise
+        finally:
+            with uninterrupted():
+                clocks.again()
+                injection.miss_rest("the attempt was ended")
+                injection.lasting.end_all(job)
+                put_back_faults(session, running=True)
+                _record_unended(session.history, attempt.name, job.stop(limits.stop))
+                attempt.stacks.remove_empty_files()
+                put_back_faults(session)
+                injection.record_unhealable()
+                attempt.record_late_exits()
+                session.history.record("attempt.end", attempt=attempt.name)
+        return True
+
+    def _injection(
+        self, session: Session, name: str, faults: tuple[PlannedFault, ...], kinds: Mapping[str, FaultKind]
+    ) -> Injection:
         from chaos.run.inject.injection import Injection  # the job starts meanwhile
 
-        injection = Injection(
+        return Injection(
             faults,
             kinds,
             history=Watched(session.history, session.progress),
@@ -74,7 +139,7 @@ class Launches:
             attempt=name,
             patience=Patience(session.scenario.deadlines.land, self.clock, (session.deadline,)),
             records=session.owned.path / "history",
-            storage=storage,
+            storage=storage_of(session.owned.path / "job", self.traits),
             ports={word: session.ports[which] for word, which in self.traits.ports.items()},
             undo=lambda step: undo_step(
                 session.owned.ledger,
@@ -83,39 +148,46 @@ class Launches:
                 undo_context(session.owned, self.clock, () if session.nodes is None else session.nodes.all()),
             ),
         )
-        limits = session.scenario.deadlines
-        nodes = () if session.nodes is None else session.nodes.all()
-        clocks = NodeClocks(session.history, name, nodes, self.clock)
-        own = not self.traits.own_script and not resume
-        watch = Watch(session.history, session.progress, self.clock, limits, session.deadline, clocks.look, own)
-        attempt = Attempt(name, session.plan.layout.ranks, job, session.channel, injection, session.owned.path, watch)
-        try:
-            attempt.follow()
-            attempt.note_leftovers(_SETTLE_SECONDS)
-        except DeadlineExpired as expired:
-            if expired.name == STARTING:
-                _refuse_taken_ports(session, name, str(expired))
-            record_deadline(session.history, expired, attempt=name)
-            attempt.take_stacks()
-            return False
-        except JobFailed as failed:
-            _refuse_taken_ports(session, name, str(failed))
-            # Before the teardown, which ends ranks as well: a rank that had ended until here did so by itself.
-            session.history.record("job.failed", attempt=name, reason=str(failed))
-            raise
-        finally:
-            with uninterrupted():
-                clocks.again()
-                injection.miss_rest("the attempt was ended")
-                injection.lasting.end_all(job)
-                put_back_faults(session, running=True)
-                _record_unended(session.history, name, job.stop(limits.stop))
-                attempt.stacks.remove_empty_files()
-                put_back_faults(session)
-                injection.record_unhealable()
-                attempt.record_late_exits()
-                session.history.record("attempt.end", attempt=name)
-        return True
+
+    def _prepare_next(self, session: Session, name: str) -> None:
+        """Let every process that the job starts from here on join as a rank of the next attempt.
+
+        All ranks have read their configuration by now; a process that replaces one of them reads this one.
+        """
+        logs = session.owned.path / "logs" / _NEXT
+        logs.mkdir(exist_ok=True)
+        told = self._told(session, logs)
+        if session.nodes is None:
+            path = session.private / configuration_name(name)
+            new = path.with_suffix(".new")
+            new.write_text(agent_configuration(session.private, attempt=_NEXT, **told), "utf-8")
+            new.replace(path)
+            return
+        for node, place in places(session.nodes.ready(), session.plan.layout.ranks, session.private / MEETING):
+            text = agent_configuration(node.private, attempt=_NEXT, place=place, **told)
+            node.helper.place(str(node.private), {configuration_name(name): text})
+
+    def _next(self, session: Session, before: Attempt, job: Job, injection: Injection, watch: Watch) -> Attempt:
+        """Return the attempt of the processes that the job's own supervisor starts after the first ones."""
+        session.progress.event(session.history.record("attempt.start", attempt=_NEXT, by="the job's own supervisor"))
+        for hello in before.followers:
+            session.channel.messages.put(hello)
+        watch = replace(watch, joined=lambda: None, follower="", own_script=False)
+        ranks = session.plan.layout.ranks
+        return Attempt(_NEXT, ranks, job, session.channel, injection, session.owned.path, watch)
+
+    def _told(self, session: Session, logs: Path) -> dict[str, Any]:
+        """Return what the agents of an attempt are told, besides its name and their place."""
+        return {
+            "token": session.owned.token,
+            "history": session.owned.path / "history",
+            # The modules that they replace are imported before a callback is built.
+            "extensions": self.kind.extensions if session.scenario.job.loading == "path" else (),
+            "scenario": session.scenario,
+            "digest_steps": self.digest_steps,
+            "memory": session.memory,
+            "stacks": logs,
+        }
 
     def _launch(self, session: Session, name: str, *, resume: bool) -> Job:
         run_dir = session.owned.path
@@ -133,16 +205,7 @@ class Launches:
         )
         if not resume:
             self.kind.prepare(launch)
-        collected_exit = {
-            "token": session.owned.token,
-            "history": run_dir / "history",
-            # The modules that they replace are imported before a callback is built.
-            "extensions": self.kind.extensions if session.scenario.job.loading == "path" else (),
-            "scenario": session.scenario,
-            "digest_steps": self.digest_steps,
-            "memory": session.memory,
-            "stacks": logs,
-        }
+        collected_exit = self._told(session, logs)
         if session.nodes is not None:
             return self._launch_on(session.nodes, session, name, launch, collected_exit)
         assert not isinstance(self.platform, NodePlatform)

@@ -107,6 +107,10 @@ class Job(Model):
         description="Words of a launcher of your own, with the command of a rank behind them (docs/launchers.md). "
         "Default: the job kind's, msrun.",
     )
+    supervised: bool = Field(
+        False,
+        description="The launcher of command starts the ranks again by itself after a fault; the harness does not.",
+    )
     rank_variables: dict[str, str] = Field(
         {},
         description="Variables by which that launcher numbers its ranks, as {RANK: WORLD_SIZE}. Default: those of "
