@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chaos.init.conditions import Condition, Unit, callers, conditions, every, of_rank_0
+from chaos.init.conditions import Condition, Unit, asks_rank, callers, conditions, every, of_rank_0
 from chaos.init.source import Call, Source, calls, imports
 from chaos.init.values import Value, Values
 
@@ -49,6 +49,9 @@ class Save:
     unit: Unit
     rank_0: str
     """The place that lets rank 0 alone save; nothing where no such line was found."""
+
+    by_rank: bool = False
+    """Whether a test on the way looks at the rank: some ranks may not save."""
 
     @property
     def names_rank(self) -> bool:
@@ -117,7 +120,7 @@ def _save(call: Call, values: Values) -> Save:
         interval, unit = _of_tests(call, tests, values)
         form = "safetensors" if "safetensors" in ast.dump(call.node) or call.name == "save_file" else "ckpt"
         form = "npz" if call.name.startswith("savez") else form
-    return Save(call, call.where, form, place, interval, unit, rank_0)
+    return Save(call, call.where, form, place, interval, unit, rank_0, any(map(asks_rank, tests)))
 
 
 def _of_model_checkpoint(call: Call, values: Values) -> tuple[Value | None, Unit, str]:

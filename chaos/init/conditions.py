@@ -74,6 +74,11 @@ def of_rank_0(condition: Condition) -> bool:
     return False
 
 
+def asks_rank(condition: Condition) -> bool:
+    """Return whether a condition looks at the rank at all."""
+    return any(isinstance(node, ast.expr) and _names_rank(node) for node in ast.walk(condition.test))
+
+
 def every(condition: Condition) -> tuple[ast.expr, Unit] | None:
     """Return the number of steps or epochs of ``step % N == 0``, and which of the two are counted."""
     for test in _parts(condition.test):

@@ -213,7 +213,7 @@ def _savers(found: Survey, wishes: Wishes, interval: Entry | None) -> Entry | No
         return None
     if wishes.savers is not None:
         return Entry(wishes.savers, "--savers")
-    if found.saves and not any(save.rank_0 for save in found.saves) and found.saves[0].names_rank:
+    if found.saves and not any(save.by_rank for save in found.saves) and found.saves[0].names_rank:
         return Entry("every rank", f"{found.saves[0].where}, {found.saves[0].place}")
     return None
 

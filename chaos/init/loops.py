@@ -19,6 +19,7 @@ _STEPS = re.compile(r"(?:max|total|train|num|n)?_?(?:train(?:ing)?|max|total|num
 _EPOCHS = re.compile(r"(?:max|total|train|num|n)?_?(?:train|num)?_?epochs?(?:_?(?:num|size))?")
 _PER_EPOCH = re.compile(r"(?:steps?|batches|iters?)_per_epoch|per_epoch")
 _ACCUMULATES = re.compile(r"accum|grad_acc", re.IGNORECASE)
+_BEHIND_THE_UPDATE = {"Broadcast", "AllGather", "broadcast", "all_gather", "all_gather_into_tensor"}
 _LINES = {"step_begins", "step_ends", "state_is"}
 _STEP_NAME = re.compile(
     r"train_?(?:one_?)?(?:step|net|network|cell)\w*|(?:one_?)?step_?fn|forward_backward", re.IGNORECASE
@@ -209,6 +210,10 @@ def _hindrances(sources: Sequence[Source], everything: Sequence[Call], optimizer
     for call in everything:
         if call.name in ("DynamicLossScaler", "all_finite", "GradScaler"):
             yield f"a loss scale may skip steps ({call.where}, {call.name})"
+            break
+    for call in everything:
+        if call.name in _BEHIND_THE_UPDATE:
+            yield f"weights seem to be handed on behind the update ({call.where}, {call.name})"
             break
     if not any(_OPTIMIZERS.fullmatch(call.name) for call in everything):
         yield "no known optimizer of MindSpore is made"

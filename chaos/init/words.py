@@ -105,9 +105,9 @@ def _loop_advice(found: Survey, draft: Draft) -> Iterator[str]:
         yield "  if chaos run says that no step was seen, add three lines (docs/own-loops.md):"
         step = loop.variable or "number"
         yield "    chaos steps > chaos_steps.py"
-        yield "    chaos_steps.state_is(network, optimizer)   # before the loop, once"
-        yield f"    chaos_steps.step_begins({step})             # counted from 1 over the whole job"
-        yield "    chaos_steps.step_ends(loss)                # behind the update, before the save"
+        yield "    chaos_steps.state_is(network, optimizer)      # before the loop, once"
+        yield f"    chaos_steps.step_begins({step}, batch)   # counted from 1 over the whole job"
+        yield "    chaos_steps.step_ends(loss)                   # behind the update, before the save"
     elif not loop.form:
         yield (
             f"{found.name}: neither Model.train nor a training loop was found; if it trains in a module elsewhere, "

@@ -11,8 +11,18 @@ from tests.rehearsal.kit import Chaos
 
 HABITS = Path(__file__).parents[1] / "habits"
 
-OPTIONS: dict[str, list[str]] = {"rank-0-saves": []}
-"""The jobs, each with what nobody can read in its source. A job with dropout needs a calibration."""
+OPTIONS: dict[str, list[str]] = {
+    "rank-0-saves": [],
+    "two-stages": ["--pipeline-stages=2"],
+    "gradient-accumulation": [],
+    "newest-by-content": [],
+    "mixed-precision": [],
+    "own-loop": ["--steps=20", "--checkpoint-interval=5"],
+    "graph-mode": [],
+    "safetensors-files": [],
+    "model-train": ["--steps=12"],
+}
+"""The jobs, each with what nobody can read in its source."""
 
 WITHOUT_MINDSPORE = """
 import chaos.init.written_example

@@ -44,10 +44,10 @@ if __name__ == "__main__":
     ms.set_seed(2)
     rank, size = get_rank(), get_group_size()
     rng = np.random.default_rng(2)
-    x = rng.normal(size=(args.steps_per_epoch * 8 * size, 6)).astype(np.float32)
+    x = rng.normal(size=(args.steps_per_epoch * 16 * size, 6)).astype(np.float32)
     y = (x @ rng.normal(size=(6, 3))).argmax(axis=1).astype(np.int32)
-    data = ds.NumpySlicesDataset((x, y), shuffle=False, num_shards=size, shard_id=rank).batch(8)
-    net = nn.SequentialCell(nn.Dense(6, 12), nn.Sigmoid(), nn.Dense(12, 3))
+    data = ds.NumpySlicesDataset((x, y), shuffle=False, num_shards=size, shard_id=rank).batch(16)
+    net = nn.SequentialCell(nn.Dense(6, 12), nn.ReLU(), nn.Dense(12, 3))
     opt = nn.RMSProp(net.trainable_params(), learning_rate=0.01)
     epoch = 0
     if args.resume_from:

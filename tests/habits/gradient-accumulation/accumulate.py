@@ -34,11 +34,11 @@ if args.resume:
     ms.load_param_into_net(optimizer, saved)
 chaos_steps.state_is(net, optimizer)
 for update in range(done + 1, args.updates + 1):
-    chaos_steps.step_begins(update)
+    generators = [np.random.default_rng([update, part, get_rank()]) for part in range(ACCUMULATE)]
+    batch = [generator.normal(size=(4, 8)).astype(np.float32) for generator in generators]
+    chaos_steps.step_begins(update, batch)
     total, losses = None, []
-    for part in range(ACCUMULATE):
-        rng = np.random.default_rng([update, part, get_rank()])
-        x = rng.normal(size=(4, 8)).astype(np.float32)
+    for x in batch:
         loss, grads = grad_fn(Tensor(x), Tensor(x.sum(axis=1, keepdims=True)))
         total = grads if total is None else tuple(ops.add(a, b) for a, b in zip(total, grads, strict=True))
         losses.append(float(loss.asnumpy()))

@@ -1,8 +1,12 @@
-"""Each rank keeps the optimizer's state of half of the parameters, updates those, and broadcasts them."""
+"""Each rank keeps the optimizer's state of half of the parameters, updates those, and broadcasts them.
+
+The weights change behind the update, so the script says by chaos_steps where a step ends.
+"""
 
 import argparse
 import os
 
+import chaos_steps
 import mindspore as ms
 import numpy as np
 from mindspore import Tensor, nn, ops
@@ -37,14 +41,17 @@ def main():
         state = ms.load_checkpoint(f"{folder}/zero{done}.ckpt")
         ms.load_param_into_net(net, state)
         ms.load_param_into_net(optimizer, state)
+    chaos_steps.state_is(net, optimizer)
     for step in range(done + 1, args.train_steps + 1):
         rng = np.random.default_rng([step, rank])
         x = rng.normal(size=(4, 6)).astype(np.float32)
+        chaos_steps.step_begins(step, x)
         loss, gradients = gradients_of(Tensor(x), Tensor(x[:, :2]))
         mean = [all_reduce(gradient) / size for gradient in gradients]
         optimizer(tuple(shard(mean, rank, size)))
         for number, param in enumerate(everything):
             ops.assign(param, broadcasts[number % size]((param.value(),))[0])
+        chaos_steps.step_ends(loss)
         print("step", step, "loss", loss, flush=True)
         if step % args.ckpt_interval == 0:
             os.makedirs(folder, exist_ok=True)

@@ -1,6 +1,6 @@
 """Two stages by hand: rank 0 has the first layers, rank 1 the last ones and the loss; each saves its own part.
 
-The lines of chaos_steps are at the top of the loop, where no stage waits for another.
+A step begins, by the line of chaos_steps, where no stage waits for another.
 """
 
 import argparse
@@ -51,9 +51,9 @@ if args.restart:
     ms.load_checkpoint(f"{folder}/{begin}.ckpt", optimizer)
 chaos_steps.state_is(layer, optimizer)
 for i in range(begin, args.iters):
-    chaos_steps.step_begins(i + 1)
     rng = np.random.default_rng(i)
     x = Tensor(rng.normal(size=(4, 6)).astype(np.float32))
+    chaos_steps.step_begins(i + 1, x)
     y = Tensor(x.asnumpy().sum(axis=1, keepdims=True))
     hidden = exchange(ops.tanh(layer(x)) if stage == 0 else None, (4, 10))
     if stage == 1:

@@ -103,6 +103,7 @@ READ: dict[str, Reads] = {
         set(),
         SHARED,
         parallel={"data_parallel": 2, "enable_parallel_optimizer": True},
+        advice=("the script reports its steps by chaos_steps",),
     ),
     "gradient-accumulation": Reads(
         {"steps": 9, "checkpoint_interval": 3, "resume_arguments": ["--resume"]},
@@ -158,6 +159,6 @@ def test_a_job_without_a_word_of_data_parallelism_is_not_taken_for_it_silently()
 
 
 def test_stages_of_a_pipeline_need_the_three_lines() -> None:
-    result = worked_out(HABITS / "sharded-optimizer", PIPE)
+    result = worked_out(HABITS / "own-loop", PIPE)
     advice = "\n".join(advice_lines(result.survey, result.draft))
-    assert "a stage may wait for another" in advice and "chaos_steps.step_begins(step)" in advice
+    assert "a stage may wait for another" in advice and "chaos_steps.step_begins(" in advice

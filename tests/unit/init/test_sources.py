@@ -8,6 +8,7 @@ from textwrap import dedent
 import pytest
 
 from chaos.base.refusal import Refused
+from chaos.init.draft import Wishes, draft
 from chaos.init.survey import Survey, survey
 
 
@@ -77,6 +78,15 @@ def test_a_save_of_other_ranks_is_not_taken_for_one_of_rank_0(tmp_path: Path, gu
     assert [save.rank_0 for save in found.saves] == [""]
 
 
+@pytest.mark.parametrize(("guard", "savers"), [("True", "every rank"), ("rank in chosen", None), ("rank < 4", None)])
+def test_every_rank_is_said_to_save_only_where_no_test_looks_at_the_rank(
+    tmp_path: Path, guard: str, savers: str | None
+) -> None:
+    save = f"if step % 2 == 0 and {guard}:\n    ms.save_checkpoint(net, f'ckpt/rank_{{rank}}.ckpt')\n"
+    drafted = draft(read(tmp_path, save), Wishes(fault="kill"), "kind", npu=False, ask=None)
+    assert (drafted.savers and drafted.savers.value) == savers
+
+
 @pytest.mark.parametrize(
     ("text", "steps"),
     [
@@ -142,10 +152,12 @@ def test_what_makes_a_loop_hard_to_count_is_said(tmp_path: Path) -> None:
         grad_fn = ms.value_and_grad(f)
         for x in data:
             grad_fn(x)
+            gather = ops.AllGather()
         """,
     )
     said = " ".join(found.loop.why_not)
     assert "accumulated" in said and "2 optimizers" in said and "loss scale" in said
+    assert "handed on behind the update" in said
 
 
 def test_noise_is_seen_and_a_seed_too(tmp_path: Path) -> None:
