@@ -48,6 +48,9 @@ COMMANDS = {
 }
 """Commands in the order of the help, each in chaos/cli/commands/<name>.py, with its line in the help."""
 
+_OPTIONS = {"help": "--help", "version": "--version"}
+"""Words that are commands of other programs, and the options that they are here."""
+
 HELP = """Break a training job on purpose and judge whether it recovers as promised.
 
 \b
@@ -93,6 +96,8 @@ class LazyGroup(click.Group):
 
             near = get_close_matches(args[0], COMMANDS, n=1)
             hint = f" Did you mean {near[0]!r}?" if near else f" There are {', '.join(COMMANDS)}."
+            if args[0] in _OPTIONS:
+                hint = f" Did you mean 'chaos {_OPTIONS[args[0]]}'?"
             raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx)
         return super().resolve_command(ctx, args)
 

@@ -105,6 +105,12 @@ def test_an_unknown_platform_is_told_what_was_meant(chaos: Call, place: Path) ->
     assert (ended.code, "no platform 'lcoal'; did you mean 'local'?" in ended.err) == (64, True)
 
 
+@pytest.mark.parametrize("word", ["help", "version"])
+def test_a_command_of_other_programs_is_told_the_option_that_it_is_here(chaos: Call, word: str) -> None:
+    ended = chaos(word)
+    assert (ended.code, f"Did you mean 'chaos --{word}'?" in ended.err) == (64, True)
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself_in_the_width_of_a_terminal(chaos: Call, command: str) -> None:
     ended = chaos(command, "--help")
