@@ -106,11 +106,13 @@ class Training:
         self.reach("step.end")
 
     def changed_since_step(self) -> list[str]:
-        """Return the names of the parameters that have changed since the last step ended.
+        """Return the names of the trained parameters that have changed since the last step ended.
 
-        None where that step has no digest.
+        None where that step has no digest. Running statistics do not count: a forward run changes them, and the next
+        step's may have been before its gradient.
         """
-        return self._digests.changed_since(self._barriers.step, self._state)
+        trained = [(name, value) for name, value in self._state if getattr(value, "requires_grad", True)]
+        return self._digests.changed_since(self._barriers.step, trained)
 
     def end(self) -> None:
         """End the training."""

@@ -175,6 +175,20 @@ def test_weights_that_change_after_the_update_leave_the_end_of_a_step_unclear(
     assert steps(events) == list(range(1, first + 1))
 
 
+def test_running_statistics_may_change_before_the_gradient_of_the_next_step(job: Make, events: Events) -> None:
+    """``TrainOneStepCell`` runs forward before it asks for the gradient."""
+    own = job()
+    optimizer = own.optimizer()
+    moving = Parameter("moving_mean", 0)
+    moving.requires_grad = False  # type: ignore[attr-defined]
+    optimizer.parameters.append(moving)
+    for _ in (1, 2, 3):
+        moving.values += 1
+        own.step(optimizer)
+    assert events("steps.unclear") == []
+    assert steps(events) == [1, 2, 3]
+
+
 def test_results_pass_through_unchanged(job: Make) -> None:
     own = job()
     optimizer = own.optimizer()
