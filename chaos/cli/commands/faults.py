@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
+from chaos.base import registry as registries
 from chaos.base.families import FAMILIES
-from chaos.base.registry import registry
 from chaos.cli import codes
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option
@@ -38,7 +38,7 @@ def command(kind: str | None, as_json: bool) -> int:
       chaos faults network-delay
       chaos list --fault network-delay       the scenarios that show it
     """
-    points = registry("faults").points
+    points = registries.registry("faults").points
     if kind is None:
         rows = [_row(name) for name in sorted(points)]
         if as_json:
@@ -71,15 +71,15 @@ def _row(name: str) -> dict[str, Any]:
 
 def _family(name: str) -> str:
     """Return the family of a kind; the package's name for a kind that is registered without one."""
-    families = registry(FAMILIES.partition(".")[2])
+    families = registries.registry(FAMILIES.partition(".")[2])
     for family in families.names():
         if name in families.load(family).kinds:
             return family
-    return registry("faults").points[name].module.partition(".")[0]
+    return registries.registry("faults").points[name].module.partition(".")[0]
 
 
 def _paragraphs(name: str) -> list[str]:
-    text = module_doc(registry("faults").points[name]).replace("`", "")
+    text = module_doc(registries.registry("faults").points[name]).replace("`", "")
     return [" ".join(part.split()) for part in text.split("\n\n")]
 
 

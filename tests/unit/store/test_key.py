@@ -84,6 +84,7 @@ OTHER: dict[str, dict[str, Any]] = {
     "job.kind": job(kind="command"),
     "job.script": job(script="train.py"),
     "job.command": job(command=("bash", "start.sh")),
+    "job.supervised": job(supervised=True),
     "job.rank_variables": job(rank_variables={"RANK": "WORLD_SIZE"}),
     "job.arguments": job(arguments=("--x", "2")),
     "job.device": job(device="Ascend"),

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 import click
 
-from chaos.base.registry import registry
 from chaos.cli import codes
 from chaos.cli.commands.list.lines import Listed, listed, print_details, print_lines
 from chaos.cli.debug import debug_option
@@ -17,6 +17,7 @@ from chaos.run.prepare.prepare import known_names
 from chaos.scenario.errors import ScenarioError, suggest
 from chaos.scenario.find import iter_scenarios
 from chaos.scenario.load import load_scenario
+from chaos.scenario.models.mechanisms import mechanism_names
 
 
 @click.command("list", short_help="List scenarios by their folders.")
@@ -53,8 +54,8 @@ def command(
       chaos list kill-rank
       chaos list scenarios/ --json
     """
-    mechanisms = tuple(_known("mechanisms", name.upper(), "--mechanism") for name in mechanisms)
-    faults = tuple(_known("faults", name, "--fault") for name in faults)
+    mechanisms = tuple(_known(name.upper(), mechanism_names(), "--mechanism") for name in mechanisms)
+    faults = tuple(_known(name, known_names().fault_kinds or (), "--fault") for name in faults)
     found, broken = _scenarios(paths)
     chosen = [scenario for scenario in found if scenario.has(tags=tags, mechanisms=mechanisms, faults=faults)]
     if as_json:
@@ -82,9 +83,8 @@ def _scenarios(paths: tuple[str, ...]) -> tuple[list[Listed], bool]:
     return found, broken
 
 
-def _known(group: str, name: str, option: str) -> str:
-    """Return a registered name. Raises click.UsageError for another one, with the name that was probably meant."""
-    names = registry(group).names()
+def _known(name: str, names: Collection[str], option: str) -> str:
+    """Return a name that is among ``names``. Raises click.UsageError for another one, with the name that was meant."""
     if name not in names:
         raise click.UsageError(f"{option}: there is no {name!r}; {suggest(name, names)}")
     return name
