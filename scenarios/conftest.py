@@ -3,13 +3,13 @@
 import pytest
 
 NIGHTLY = {
-    "ecc": ["phase=step.end"],
     "mindformers-callbacks": ["loading=path"],
     "mindformers-kill-resume": ["config=llama.yaml", "config=qwen3.yaml"],
     "partition": ["direction=in", "direction=both"],
     "plain-clock-skew": ["offset=-3600"],
     "plain-damaged-checkpoint": ["damage=rename-checkpoint"],
     "plain-damaged-group": ["interval=8"],
+    "plain-ecc": ["phase=step.end"],
     "plain-hang": ["kind=hold-gil"],
     "plain-kill-phases": ["phase=optimizer.update"],
     "plain-late-rank": ["kind=hang"],
@@ -18,11 +18,13 @@ NIGHTLY = {
     "plain-stages": ["rank=1"],
     "plain-suspend-rank": ["agent=true"],
     "plain-uce": ["phase=optimizer.update"],
+    "plain-uce-no-replica": ['strategy="low level"'],
 }
 """Cells by scenario. Other cells of each run every day."""
 
 SHOWN_BY = {
     "arf": "plain-arf",
+    "ecc": "plain-ecc",
     "hcce": "plain-hcce",
     "rsc": "plain-rsc",
     "tre": "plain-tre",
@@ -57,6 +59,7 @@ AT_NIGHT = {
     "plain-stages-slices": "a pipeline has slices, too",
     "plain-stages-uce": "a memory error in a stage of a pipeline is repaired",
     "port-blocked": "a port lets nothing through for a second",
+    "read-only": "a save is refused for the reason that plain-storage-refused shows every day",
     "straggler": "a slow rank holds all up, and none is lost",
     "strategy-dump-exit": "the cluster's agent allows two strategies",
     "terminate-rank": "a rank takes SIGTERM, and trains on",

@@ -59,12 +59,18 @@ def in_the_baseline(harness: Harness) -> Event:
 
 
 @pytest.mark.parametrize(
-    ("number", "moment"),
-    [(signal.SIGINT, in_training), pytest.param(signal.SIGTERM, in_the_resumed_job, marks=pytest.mark.nightly)],
-    ids=["ctrl-c in training", "SIGTERM in the resumed job"],
+    ("job", "number", "moment"),
+    [
+        ("plain", signal.SIGINT, in_training),
+        pytest.param("rehearsal", signal.SIGINT, in_training, marks=pytest.mark.nightly),
+        pytest.param("rehearsal", signal.SIGTERM, in_the_resumed_job, marks=pytest.mark.nightly),
+    ],
+    ids=["ctrl-c in training", "ctrl-c in training of MindSpore", "SIGTERM in the resumed job"],
 )
-def test_a_signal_ends_the_run_in_order(chaos: Chaos, number: int, moment: Callable[[Harness], Event]) -> None:
-    harness = chaos.start_run(DEADLINES)
+def test_a_signal_ends_the_run_in_order(
+    chaos: Chaos, job: str, number: int, moment: Callable[[Harness], Event]
+) -> None:
+    harness = chaos.start_run(DEADLINES, "--set", f"job={job}")
     moment(harness)
     harness.signal(number)
     assert_interrupted(harness.end())
