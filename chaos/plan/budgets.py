@@ -19,14 +19,14 @@ from chaos.scenario.models.scenario import ExpectRecovery, Scenario
 class Profile:
     """Budgets in seconds of one timing profile.
 
-    ``silence`` replaces the detection budget where a rank is suspended: its connections stay up, so only the missing
-    heartbeat shows it. It is None for a mechanism that such a rank does not call for. ``unanswered`` is how much longer
-    the stop takes where other ranks are lost with it: the controller acts on the first rank that it misses, and still
-    asks a rank whose silence it has not noticed yet. ``given_up`` is how long the mechanism may be tried in vain before
-    the next one begins. ``agent`` is how much longer the exit takes with a cluster's agent: the controller waits for
-    the agent to end the ranks before it orders them to exit. ``replacement`` is no budget: it is the time for which the
-    SDK waits for a new process before it gives up the replacement. ``ecc`` replaces the total where the memory error is
-    an HBM multi-bit ECC error.
+    ``silence`` replaces the detection budget where a rank is silent and lives: its connections stay up, so only the
+    missing heartbeat shows it. It is None where such a rank does not call for the mechanism. ``unanswered`` is how
+    much longer the stop takes where other ranks are lost with it: the controller acts on the first rank that it
+    misses, and still asks a rank whose silence it has not noticed yet. ``given_up`` is how long the mechanism may be
+    tried in vain before the next one begins. ``agent`` is how much longer the exit takes with a cluster's agent: the
+    controller waits for the agent to end the ranks before it orders them to exit. ``replacement`` is no budget: it is
+    the time for which the SDK waits for a new process before it gives up the replacement. ``ecc`` replaces the total
+    where the memory error is an HBM multi-bit ECC error.
     """
 
     total: float
@@ -89,12 +89,12 @@ def plan_budget(
 ) -> Budget:
     """Return the budgets of the profile; a budget written in the scenario replaces the profile's.
 
-    ``silent`` says that a rank is suspended, so the detection has to wait for its silence; ``lost`` is the number of
-    lost ranks, the suspended one included. ``tried`` are the mechanisms that are tried in vain before: their time is
-    added to the phase ``stop`` and to the total. Without a resume the phases after the restart have no budget, and the
-    total is the sum of the phases that are left. ``ecc`` says that an HBM multi-bit ECC error is to be repaired.
-    ``waits`` is how much later the job is started again because a fault of the scenario lasts so long. A budget for a
-    phase that cannot come is noted as a problem.
+    ``silent`` says that a rank may live on without answering, so the detection may have to wait for its silence;
+    ``lost`` is the number of lost ranks, that one included. ``tried`` are the mechanisms that are tried in vain
+    before: their time is added to the phase ``stop`` and to the total. Without a resume the phases after the restart
+    have no budget, and the total is the sum of the phases that are left. ``ecc`` says that an HBM multi-bit ECC error
+    is to be repaired. ``waits`` is how much later the job is started again because a fault of the scenario lasts so
+    long. A budget for a phase that cannot come is noted as a problem.
     """
     if mechanism is None or mechanism not in PHASES:
         return _budget_of_restart(phases_of(mechanism, resumes=resumes), scenario.expect.recovery, problems)

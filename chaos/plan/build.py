@@ -165,7 +165,7 @@ def _budget(draft: Draft, outcome: Outcome, expected: Expected, problems: Proble
         expected.resumes,
         draft.scenario,
         problems,
-        silent=any(fault.effect.suspends for fault in draft.faults),
+        silent=any(fault.effect.noticed_by_silence for fault in draft.faults),
         lost=len(outcome.dead),
         tried=[recovery.mechanism for recovery in outcome.recoveries if not recovery.succeeds],
         ecc=any(draft.kinds[fault.kind].effect.tells_time for fault in draft.scenario.faults),

@@ -62,6 +62,7 @@ class JobEffect:
     Args:
         name: the word for it, in plan.json and in texts.
         ends: the processes of its ranks end.
+        stalls: they may stand still for seconds before they end, so that their silence is noticed before their end.
         suspends: they fall silent while they live, stopped or cut off, and are taken for gone.
         hangs: they live and can be reached, and their training does not go on.
         raises: the class of the error raised in them while they live on.
@@ -80,6 +81,7 @@ class JobEffect:
 
     name: str
     ends: bool = False
+    stalls: bool = False
     suspends: bool = False
     hangs: bool = False
     raises: str | None = None
@@ -101,6 +103,11 @@ class JobEffect:
     def silences(self) -> bool:
         """Whether its ranks stop answering. A rank that reports an error still runs its other threads."""
         return self.ends or self.suspends
+
+    @property
+    def noticed_by_silence(self) -> bool:
+        """Whether its ranks may stop answering while their connections are up."""
+        return self.suspends or self.stalls
 
     @property
     def stops_training(self) -> bool:
@@ -150,6 +157,8 @@ class JobEffect:
 NONE = JobEffect("none")
 
 DEATH = JobEffect("death", ends=True)
+
+SLOW_DEATH = JobEffect("death after a stall", ends=True, stalls=True)
 
 SUSPENSION = JobEffect("suspension", suspends=True)
 
@@ -224,7 +233,7 @@ ABNORMAL = JobEffect("abnormal result", alters="norm", noticed_as=ABNORMAL_RESUL
 SILENT = JobEffect("silent corruption", alters="value")
 
 OF_KINDS = (
-    *(DEATH, SUSPENSION, HANG, MEMORY, TIMED, COMMUNICATION, UNKNOWN, TERMINATION),
+    *(DEATH, SLOW_DEATH, SUSPENSION, HANG, MEMORY, TIMED, COMMUNICATION, UNKNOWN, TERMINATION),
     *(STORAGE_FULL, STORAGE_READ_ONLY, STORAGE_ERROR, STORAGE_GONE, STORAGE_DENIED, VOLUME_GONE),
     *(PAUSE, LOST_FILES, DAMAGED, RENAMED, RECORD, ABNORMAL, SILENT, NONE),
 )

@@ -21,6 +21,7 @@ from chaos.plan.job_effect import (
     PAUSE,
     RECORD,
     RENAMED,
+    SLOW_DEATH,
     STORAGE_DENIED,
     STORAGE_ERROR,
     STORAGE_FULL,
@@ -46,6 +47,7 @@ from chaos.scenario.models.scenario import Scenario
 EFFECTS = {
     "kill": DEATH,
     "stop": SUSPENSION,
+    "choke": SLOW_DEATH,
     "partition": SUSPENSION,
     "terminate": TERMINATION,
     "full": STORAGE_FULL,

@@ -173,8 +173,11 @@ def test_budgets_come_from_the_profile_for_every_phase(plan: Planner, profile: s
 
 
 @pytest.mark.parametrize("profile", ["fast", "vendor"])
-def test_the_detection_of_a_suspended_rank_may_take_as_long_as_a_heartbeat_counts(plan: Planner, profile: str) -> None:
-    found = plan({**KILL, "kind": "stop"}, job={"timings": profile})
+@pytest.mark.parametrize("kind", ["stop", "choke"], ids=["suspended", "still before its end"])
+def test_the_detection_of_a_silent_rank_may_take_as_long_as_a_heartbeat_counts(
+    plan: Planner, kind: str, profile: str
+) -> None:
+    found = plan({**KILL, "kind": kind}, job={"timings": profile})
     chosen = PROFILES[profile]["TTP"]
     assert found.response.budget.phases == {**chosen.phases, "detection": chosen.silence}
     assert (
