@@ -18,6 +18,7 @@ from typing import Any
 
 from chaos.base.file_lock import is_no_file
 from chaos.trends.row import MOST_NUMBER, PhaseTime, RunRow, on_one_line
+from chaos.trends.unfinished import without_unfinished_write
 
 FILE = "runs.sqlite"
 SCHEMA = 3
@@ -59,7 +60,7 @@ def changing(path: Path) -> Iterator[sqlite3.Connection]:
         _make_file(path)
     with _translated(path), closing(sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
-        _check(connection, path)
+        _check(connection, path, path)
         for name in sorted(_ADDED.difference(_columns(connection, "run"))):
             connection.execute(f"ALTER TABLE run ADD COLUMN {name} {_kind(name)} DEFAULT ''")
         yield connection
@@ -68,16 +69,18 @@ def changing(path: Path) -> Iterator[sqlite3.Connection]:
 
 @contextmanager
 def looking(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open an existing store to read it; nothing is written, not even a lock file. Raises as :func:`changing` does."""
+    """Open an existing store to read it; nothing is written, not even a lock file. Raises as :func:`changing` does.
+
+    A write that its killed process has left unfinished is passed over. Raises OSError where that needs a copy, and no
+    copy can be made.
+    """
     _refuse_odd_file(path)
-    uri = f"{path.absolute().as_uri()}?mode=ro"
-    with (
-        _translated(path),
-        closing(sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)) as connection,
-    ):
-        connection.execute("BEGIN")
-        _check(connection, path)
-        yield connection
+    with without_unfinished_write(path) as readable, _translated(path):
+        uri = f"{readable.absolute().as_uri()}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_SECONDS, isolation_level=None)) as connection:
+            connection.execute("BEGIN")
+            _check(connection, path, readable)
+            yield connection
 
 
 def _refuse_odd_file(path: Path) -> None:
@@ -98,7 +101,8 @@ def _translated(path: Path) -> Iterator[None]:
         raise StoreDamaged(str(error)) from error
 
 
-def _check(connection: sqlite3.Connection, path: Path) -> None:
+def _check(connection: sqlite3.Connection, path: Path, opened: Path) -> None:
+    """Refuse what is no intact store; ``opened`` is the file that SQLite reads, the store at ``path`` or its copy."""
     version = version_of(connection)
     if version > SCHEMA:
         raise StoreUnusable(
@@ -107,7 +111,9 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
         )
     tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     ((pages,), (size,)) = (connection.execute(f"PRAGMA {name}").fetchone() for name in ("page_count", "page_size"))
-    if (length := path.stat().st_size) < pages * size:  # SQLite reads a last page that is cut off as if zeros followed
+    if (
+        length := opened.stat().st_size
+    ) < pages * size:  # SQLite reads a last page that is cut off as if zeros followed
         raise StoreDamaged(f"it is cut off: {length} of {pages * size} bytes")
     if version == 0 and not tables:
         raise StoreDamaged("it is empty")

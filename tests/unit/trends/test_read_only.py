@@ -6,6 +6,8 @@ import errno
 import os
 import shutil
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -43,6 +45,36 @@ def test_a_store_that_cannot_be_written_is_read_with_the_runs_beside_it(director
     assert "Permission denied" in note
     assert sorted(path.name for path in directory.iterdir()) == before
     assert read_runs(directory).rows == runs.rows, "a store that can be written gets the same rows"
+
+
+WRITE_AND_BE_KILLED = """
+import os, signal, sqlite3, sys
+connection = sqlite3.connect(sys.argv[1], isolation_level=None)
+connection.execute("PRAGMA cache_size = 1")
+connection.execute("BEGIN IMMEDIATE")
+connection.execute("UPDATE run SET scenario = 'half-written'")
+connection.execute("CREATE TABLE much (words)")
+for _ in range(1000):
+    connection.execute("INSERT INTO much VALUES (?)", ("x" * 1000,))
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.processes
+def test_a_write_that_its_killed_process_left_unfinished_is_passed_over_and_left_to_the_next_writer(
+    directory: Path,
+) -> None:
+    put(directory, *(a_row(number) for number in range(50)))
+    before = look_at_runs(directory)
+    subprocess.run([sys.executable, "-c", WRITE_AND_BE_KILLED, str(directory / FILE)], check=False)
+    journal = directory / f"{FILE}-journal"
+    files = {path: path.read_bytes() for path in (directory / FILE, journal)}
+    assert b"half-written" in files[directory / FILE], "the unfinished write has reached the file"
+    assert look_at_runs(directory) == before
+    assert {path: path.read_bytes() for path in directory.iterdir()} == files
+    put(directory, a_row(50))
+    assert [row.scenario for row in look_at_runs(directory).rows].count("half-written") == 0
+    assert not journal.exists()
 
 
 def test_a_directory_without_a_store_is_read_where_none_can_be_made(directory: Path) -> None:
