@@ -21,18 +21,31 @@ REPORTS = "reports"
 def scenario_directories(start: Path) -> tuple[Path, ...]:
     """Return the directories in which a scenario is found by its name, in the order of the search.
 
-    ``start``/scenarios comes first, then the nearest parent's, then the one beside the installed package (it exists in
-    a repository that is installed with ``pip install -e``). Only existing directories are returned.
+    ``start``/scenarios comes first, or else the nearest parent's, then the scenarios that chaos comes with. Only
+    existing directories are returned.
     """
     paths: list[Path] = []
     for directory in (start, *start.parents):
         if (directory / "scenarios").is_dir():
             paths.append(directory / "scenarios")
             break
-    beside = Path(chaos.__file__).resolve().parent.parent / "scenarios"
-    if beside.is_dir() and beside not in paths:
-        paths.append(beside)
+    shipped = shipped_scenarios()
+    if shipped is not None and shipped not in paths:
+        paths.append(shipped)
     return tuple(paths)
+
+
+def shipped_scenarios() -> Path | None:
+    """Return the directory of the scenarios that chaos comes with, or None where there is none.
+
+    A wheel has it in the package (``chaos/wheel.py``), a repository that is installed with ``pip install -e`` beside
+    the package.
+    """
+    package = Path(chaos.__file__).resolve().parent
+    for directory in (package / "scenarios", package.parent / "scenarios"):
+        if (directory / "scenario.schema.json").is_file():
+            return directory
+    return None
 
 
 def find_run(text: str, reports: Path) -> Path:

@@ -15,6 +15,9 @@ from tests.documents.blocks import ROOT
 MODULES = {"protobuf": "google", "pyyaml": "yaml"}
 """Packages whose module has another name."""
 
+PROGRAMS = {"mypy", "pytest-xdist", "ruff", "towncrier", "wheel"}
+"""Packages of the extra ``test`` that are started, or used by pip or pytest, and imported nowhere."""
+
 
 @cache
 def project() -> dict[str, Any]:
@@ -33,9 +36,9 @@ def reasons() -> set[str]:
 
 
 @cache
-def imported() -> frozenset[str]:
+def imported(*rooms: str) -> frozenset[str]:
     found = set()
-    for path in (ROOT / "chaos").rglob("*.py"):
+    for path in [path for room in rooms for path in (ROOT / room).rglob("*.py")]:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
                 found |= {name.name.partition(".")[0] for name in node.names}
@@ -46,7 +49,20 @@ def imported() -> frozenset[str]:
 
 @pytest.mark.parametrize("package", names(project()["dependencies"]))
 def test_what_the_base_install_asks_for_is_imported(package: str) -> None:
-    assert MODULES.get(package, package) in imported()
+    assert MODULES.get(package, package) in imported("chaos")
+
+
+@pytest.mark.parametrize("extra", ["docker", "ssh", "kubernetes"])
+def test_what_an_extra_of_a_platform_asks_for_is_imported(extra: str) -> None:
+    for package in names(project()["optional-dependencies"][extra]):
+        assert package in imported("chaos")
+
+
+@pytest.mark.parametrize("extra", ["fuzz", "test"])
+def test_what_the_tests_ask_for_is_used(extra: str) -> None:
+    for package in names(project()["optional-dependencies"][extra]):
+        if not package.startswith("types-") and package not in {"chaos-ascend", *PROGRAMS}:
+            assert package in imported("tests"), package
 
 
 @pytest.mark.parametrize("extra", ["docker", "ssh", "kubernetes", "fuzz", "test"])

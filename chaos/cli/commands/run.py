@@ -85,11 +85,11 @@ def command(
 ) -> int:
     """Start the job, inject the faults, watch the recovery and judge it.
 
-    SCENARIO is a file, a pipe, - for standard input, or a name in ./scenarios, in the nearest parent's scenarios/, or
-    in the repository's own. Every matrix cell gets a directory of its own in the reports directory; `latest` there
-    points at the last one, and summary.json tells about all cells of this call. Without --keep-going the first cell
-    that does not pass ends it. Of such a cell it prints what broke first, and how many statements follow from that;
-    --all prints those too.
+    SCENARIO is a file, a pipe, - for standard input, or a name: in ./scenarios or the nearest parent's scenarios/, else
+    among those that chaos comes with. Every matrix cell gets a directory of its own in the reports directory; `latest`
+    there points at the last one, and summary.json tells about all cells of this call. Without --keep-going the first
+    cell that does not pass ends it. Of such a cell it prints what broke first, and how many statements follow from
+    that; --all prints those too.
 
     \b
     Examples:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from chaos.cli.paths import shipped_scenarios
 from tests.kit.shipped import SHIPPED
 from tests.unit.cli.kit import Ended
 
@@ -92,3 +93,34 @@ def test_the_shipped_scenarios_fit_a_page(chaos: Call, place: Path) -> None:
     assert len(lines) < files + 40
     assert max(map(len, lines)) <= 80
     assert "mechanisms/ttp/" in lines
+
+
+def test_an_own_scenario_hides_one_of_the_same_name_that_chaos_comes_with(
+    chaos: Call, place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("chaos.cli.paths.shipped_scenarios", lambda: place / "own")
+    (place / "scenarios").mkdir()
+    (place / "scenarios" / "kill.yaml").write_text(KILL.replace("name: kill", "name: mine"))
+    assert chaos("list").out.splitlines() == [
+        f"in {place / 'scenarios'}:",
+        "  mine  (2 cells) A rank dies, and the others train on.",
+        f"in {place / 'own'}:",
+        "waits/",
+        "  hang  (2 cells) A rank dies, and the others train on.",
+        "2 scenarios, 4 cells; chaos list NAME says more",
+    ]
+
+
+def test_the_scenarios_that_chaos_comes_with_are_in_the_package_or_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert shipped_scenarios() == SHIPPED
+    package, beside = tmp_path / "chaos" / "scenarios", tmp_path / "scenarios"
+    monkeypatch.setattr("chaos.__file__", str(package.parent / "__init__.py"))
+    for directory in (package, beside):
+        directory.mkdir(parents=True)
+    assert shipped_scenarios() is None, "a directory of that name may be another package's"
+    (beside / "scenario.schema.json").touch()
+    assert shipped_scenarios() == beside
+    (package / "scenario.schema.json").touch()
+    assert shipped_scenarios() == package

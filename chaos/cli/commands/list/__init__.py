@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 import click
@@ -43,8 +43,8 @@ def command(
     """List scenarios, one a line, by their folders.
 
     SCENARIO is a file, a directory, or a name in scenarios/. Without one: the directories in which `chaos run` looks
-    for names. Of a single file the tags, the cells and the whole description are shown. Ends with 64 when a file is
-    broken.
+    for names, your own before those that chaos comes with. Of a single file the tags, the cells and the whole
+    description are shown. Ends with 64 when a file is broken.
 
     \b
     Examples:
@@ -74,13 +74,22 @@ def _scenarios(paths: tuple[str, ...]) -> tuple[list[Listed], bool]:
     names = known_names()
     roots = tuple(Path(path) for path in paths) or scenario_directories(Path.cwd())
     found, broken = [], False
-    for path in named_files(paths) if paths else iter_scenarios(roots):
+    for path in named_files(paths) if paths else _found_by_name(roots):
         try:
             found.append(listed(load_scenario(path, settings={}, names=names), path, roots))
         except ScenarioError as error:
             broken = True
             click.echo(str(error), err=True)
     return found, broken
+
+
+def _found_by_name(roots: Sequence[Path]) -> list[Path]:
+    """Return the scenarios of directories without those whose name an earlier directory has: it finds no other."""
+    found: list[Path] = []
+    for root in roots:
+        names = {path.stem for path in found}
+        found += [path for path in iter_scenarios([root]) if path.stem not in names]
+    return found
 
 
 def _known(name: str, names: Collection[str], option: str) -> str:

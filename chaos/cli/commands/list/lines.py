@@ -7,20 +7,24 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from chaos.scenario.load import LoadedScenario
+from chaos.scenario.errors import printable
+
+if TYPE_CHECKING:
+    from chaos.scenario.load import LoadedScenario
 
 _PIPED_WIDTH = 120
 
 
 @dataclass(frozen=True)
 class Listed:
-    """A scenario as it is listed. ``folder`` is where it lies below the directory that was searched."""
+    """A scenario as it is listed. ``folder`` is where it lies below ``root``, the directory that was searched."""
 
     file: str
+    root: str
     folder: str
     name: str
     description: str
@@ -54,6 +58,7 @@ def listed(loaded: LoadedScenario, path: Path, roots: Sequence[Path]) -> Listed:
     root = next((root for root in roots if root.is_dir() and path.is_relative_to(root)), path.parent)
     return Listed(
         file=str(path),
+        root=str(root),
         folder=path.parent.relative_to(root).as_posix(),
         name=first.name,
         description=first.description.strip(),
@@ -66,8 +71,21 @@ def listed(loaded: LoadedScenario, path: Path, roots: Sequence[Path]) -> Listed:
 
 
 def print_lines(scenarios: Sequence[Listed]) -> None:
-    """Print a line for each scenario below the name of its folder, and the numbers of all."""
+    """Print a line for each scenario below the name of its folder, and the numbers of all.
+
+    Where several directories were searched, their paths are printed as well.
+    """
     width = shutil.get_terminal_size((_PIPED_WIDTH, 0)).columns
+    several = len({scenario.root for scenario in scenarios}) > 1
+    for root, of_root in groupby(scenarios, lambda scenario: scenario.root):
+        if several:
+            click.echo(f"in {printable(root)}:")
+        _print_folders(list(of_root), width)
+    if scenarios:
+        click.echo(_numbers(scenarios))
+
+
+def _print_folders(scenarios: Sequence[Listed], width: int) -> None:
     for folder, within in groupby(scenarios, lambda scenario: scenario.folder):
         named = sorted(within, key=lambda scenario: scenario.name)
         names = max(len(scenario.name) for scenario in named)
@@ -75,8 +93,6 @@ def print_lines(scenarios: Sequence[Listed]) -> None:
             click.echo(f"{folder}/")
         for scenario in named:
             click.echo(_line(scenario, names, width))
-    if scenarios:
-        click.echo(_numbers(scenarios))
 
 
 def print_details(scenarios: Sequence[Listed]) -> None:

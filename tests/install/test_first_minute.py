@@ -1,0 +1,103 @@
+"""The first minute of a stranger: the wheel in a clean environment, and four commands in any directory."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.kit.built_wheel import build_wheel, install_wheel
+from tests.kit.shipped import SHIPPED
+
+pytestmark = [pytest.mark.processes, pytest.mark.nightly]
+
+AS_SOMEBODY = ["unshare", "--user", "--map-user=1000", "--map-group=1000"]
+"""Sees itself as another user than root, and has none of root's rights."""
+
+LOCALES = {
+    "ascii": {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    "gbk": {"LC_ALL": "zh_CN.GBK", "PYTHONUTF8": "0"},
+    "streams": {"LC_ALL": "C", "PYTHONIOENCODING": "gbk"},
+}
+
+Command = Callable[..., "subprocess.CompletedProcess[bytes]"]
+
+
+@pytest.fixture(scope="session")
+def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of the programs of a clean environment with the wheel."""
+    place = tmp_path_factory.mktemp("stranger")
+    return install_wheel(build_wheel(place / "build"), place / "environment")
+
+
+@pytest.fixture(scope="session")
+def locales(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with the locale zh_CN.GBK, which few machines have."""
+    place = tmp_path_factory.mktemp("locales")
+    if shutil.which("localedef") is not None:
+        call = ["localedef", "--no-archive", "-c", "-i", "zh_CN", "-f", "GBK", str(place / "zh_CN.GBK")]
+        subprocess.run(call, capture_output=True)
+    return place
+
+
+@pytest.fixture(params=LOCALES)
+def chaos(request: pytest.FixtureRequest, programs: Path, locales: Path, tmp_path: Path) -> Command:
+    """Calls the command as a user without root's rights, in a directory with blanks and Chinese letters."""
+    if request.param == "gbk" and not any(locales.iterdir()):
+        pytest.skip("the locale zh_CN.GBK cannot be made on this machine: localedef or its sources are missing")
+    place = tmp_path / "我的 first test"
+    home = tmp_path / "home"
+    place.mkdir()
+    home.mkdir()
+    kept = {name: value for name, value in os.environ.items() if name in ("TMPDIR", "LD_LIBRARY_PATH")}
+    kept |= {"LOCPATH": str(locales)} if request.param == "gbk" else {}
+    environment = {**kept, **LOCALES[request.param], "PATH": f"{programs}:/usr/bin:/bin", "HOME": str(home)}
+
+    def call(*arguments: str, name: str = "chaos") -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [*_not_as_root(), str(programs / name), *arguments], cwd=place, env=environment, capture_output=True
+        )
+
+    return call
+
+
+def test_a_stranger_lists_plans_and_runs_what_the_wheel_holds(chaos: Command, tmp_path: Path) -> None:
+    listed = chaos("list", "--json")
+    assert listed.returncode == 0, listed.stderr.decode(errors="replace")
+    scenarios = json.loads(listed.stdout)["scenarios"]
+    assert len(scenarios) == len([path for path in SHIPPED.rglob("*.yaml") if path.name != "known-findings.yaml"])
+    assert all("site-packages" in scenario["file"] for scenario in scenarios)
+
+    planned = chaos("plan", "kill-rank", name="chaos-ascend")
+    assert (planned.returncode, b"TTP" in planned.stdout) == (0, True), planned.stderr.decode(errors="replace")
+
+    made = chaos("init", "--example")
+    assert made.returncode == 0, made.stderr.decode(errors="replace")
+    for scenario in ("plain-kill-rank", "chaos-example/plain.yaml"):
+        ended = chaos("run", scenario)
+        assert ended.returncode == 0, ended.stdout.decode(errors="replace") + ended.stderr.decode(errors="replace")
+        assert b": pass" in ended.stdout
+    (place,) = (path for path in tmp_path.iterdir() if path.name != "home")
+    runs = [path for path in (place / "reports").iterdir() if not path.is_symlink()]
+    assert sum((run / "result.json").is_file() for run in runs) == 2
+
+
+def test_an_own_scenario_goes_before_one_of_the_same_name(chaos: Command, tmp_path: Path) -> None:
+    (place,) = (path for path in tmp_path.iterdir() if path.name != "home")
+    (place / "scenarios").mkdir()
+    shutil.copy(SHIPPED / "mechanisms" / "ttp" / "plain-kill-rank.yaml", place / "scenarios" / "plain-kill-rank.yaml")
+    files = [one["file"] for one in json.loads(chaos("list", "--json").stdout)["scenarios"]]
+    named = [file for file in files if file.endswith("/plain-kill-rank.yaml")]
+    assert len(named) == 1 and "site-packages" not in named[0]
+
+
+def _not_as_root() -> list[str]:
+    if os.geteuid() != 0:
+        return []
+    tried = subprocess.run([*AS_SOMEBODY, "true"], capture_output=True)
+    return AS_SOMEBODY if tried.returncode == 0 else []
