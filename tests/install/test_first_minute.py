@@ -96,6 +96,15 @@ def test_an_own_scenario_goes_before_one_of_the_same_name(chaos: Command, tmp_pa
     assert len(named) == 1 and "site-packages" not in named[0]
 
 
+@pytest.mark.parametrize("chaos", ["streams"], indirect=True)
+def test_the_defects_in_files_are_tested_without_mindspore(chaos: Command) -> None:
+    ended = chaos("selftest", "--layer", "files", "--json")
+    assert ended.returncode == 0, ended.stderr.decode(errors="replace")
+    result = json.loads(ended.stdout)
+    assert result["caught"] == result["total"] > 50
+    assert len(result["left_out"]) > 100
+
+
 def _not_as_root() -> list[str]:
     if os.geteuid() != 0:
         return []

@@ -17,6 +17,7 @@ from chaos.cli.options import echo_json, json_option
 
 if TYPE_CHECKING:
     from chaos.selftest.defect import Defect
+    from chaos.selftest.missing import LeftOut
     from chaos.selftest.session import Result
 
 LAYERS = ("files", "SDK", "device layer", "job")
@@ -45,6 +46,7 @@ def command(
     runs are made once, on MindSpore, and kept in the user's cache for as long as the code is the same. Without --only
     evidence is taken away from every good run, too, bit by bit: nothing may pass without it. Where other evidence shows
     the same, an event is an allowed gap of the runs that pass without it. A gap that its run no longer needs is stale.
+    Where MindSpore is not installed, the defects of its jobs are left out and named; one that --only names is not.
 
     \b
     Examples:
@@ -67,11 +69,14 @@ def command(
         return codes.PASS
     if keep is not None and keep.is_dir() and any(keep.iterdir()):
         raise click.UsageError(f"--keep {keep}: it is not empty; give a directory that is, or a new one")
-    result = _run(defects, jobs or len(os.sched_getaffinity(0)), keep, evidence=not only)
+    tried, left = (defects, ()) if only else _possible(defects)
+    result = _run(tried, jobs or len(os.sched_getaffinity(0)), keep, evidence=not only)
     if as_json:
-        echo_json(result.to_json())
+        echo_json({**result.to_json(), "left_out": [defect.name for group in left for defect in group.defects]})
     else:
         _print(result)
+        for group in left:
+            click.echo(_left_out(group))
     if result.good:
         return codes.PASS
     worse = any(row.outcome in ("missed", "wrong reason") for row in result.rows) or result.passed or result.stale
@@ -94,6 +99,27 @@ def _chosen(defects: Sequence[Defect], only: Sequence[str], layer: str | None) -
     if not chosen:
         raise click.UsageError("there is no such defect; see chaos selftest --list")
     return chosen
+
+
+def _possible(defects: Sequence[Defect]) -> tuple[Sequence[Defect], Sequence[LeftOut]]:
+    """Return the defects that this machine can test, and those that it lacks a package for.
+
+    Raises click.UsageError where none can be tested.
+    """
+    from chaos.doctor import has_module
+    from chaos.selftest.missing import possible
+
+    tried, left = possible(defects, has_module)
+    if not tried:
+        lacking = " and ".join(left[0].packages)
+        raise click.UsageError(f"all of these defects need {lacking}, which is not installed; see chaos doctor")
+    return tried, left
+
+
+def _left_out(group: LeftOut) -> str:
+    number, runs = len(group.defects), ", ".join(group.bases)
+    lacking = " and ".join(group.packages)
+    return f"left out: {number} defects in {len(group.bases)} good runs ({runs}), since {lacking} is not installed here"
 
 
 def _list(defects: Sequence[Defect], as_json: bool) -> None:

@@ -103,6 +103,53 @@ def test_the_exit_code_is_0_only_if_all_are_caught(
     assert len(answer["passed_without"]) == len(outcome.passed)
 
 
+@pytest.fixture
+def without_mindspore(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("chaos.doctor.has_module", lambda name: name != "mindspore")
+
+
+def test_without_mindspore_the_defects_of_its_jobs_are_left_out_and_named(
+    asked: dict[str, object], without_mindspore: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert entry(["selftest", "--layer", "files", "--json"]) == 0
+    left = json.loads(capsys.readouterr().out)["left_out"]
+    tried = asked["names"]
+    assert isinstance(tried, list)
+    of_files = {defect.name: defect.base for defect in catalogue() if defect.layer == "files"}
+    assert sorted([*left, *tried]) == sorted(of_files)
+    assert {of_files[name] for name in tried} >= {"exit", "held", "pods", "host-reboot", "tolerant"}
+    assert {of_files[name] for name in left} >= {"ttp", "tre", "arf"}
+
+    assert entry(["selftest", "--layer", "files"]) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith(f"left out: {len(left)} defects in ") and last.endswith("mindspore is not installed here")
+    assert "good runs (" in last and "ttp, " in last
+
+
+def test_a_defect_that_is_asked_for_by_name_is_never_left_out(
+    asked: dict[str, object], without_mindspore: None
+) -> None:
+    assert entry(["selftest", "--only", "moments-zeroed"]) == 0
+    assert asked["names"] == ["moments-zeroed"]
+
+
+def test_where_all_are_left_out_the_call_is_refused(
+    asked: dict[str, object],
+    without_mindspore: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr("chaos.selftest.catalogue.catalogue", lambda: (DEFECT,))
+    assert entry(["selftest"]) == 64
+    assert "need mindspore, which is not installed" in capsys.readouterr().err
+
+
+def test_with_mindspore_nothing_is_left_out(asked: dict[str, object], capsys: pytest.CaptureFixture[str]) -> None:
+    assert entry(["selftest", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["left_out"] == []
+    assert asked["names"] == [defect.name for defect in catalogue()]
+
+
 def test_a_place_that_cannot_be_had_is_bad_usage(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
