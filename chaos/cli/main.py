@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext, suppress
+from typing import TYPE_CHECKING
 
 import click
 
@@ -17,6 +18,9 @@ from chaos.cli import codes
 from chaos.cli.debug import Settings, debug_option
 from chaos.cli.libraries import quiet_libraries
 from chaos.cli.streams import OutputLost, guarded_streams, hold_closed_descriptors
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 COMMANDS = {
     "init": "Write a first scenario for the job in a directory.",
@@ -47,6 +51,9 @@ COMMANDS = {
     "doctor": "Show what this machine can run, and what is missing.",
 }
 """Commands in the order of the help, each in chaos/cli/commands/<name>.py, with its line in the help."""
+
+COMPLETE = {"_CHAOS_COMPLETE": "chaos", "_CHAOS_ASCEND_COMPLETE": "chaos-ascend"}
+"""The variable with which the script of a shell asks for completions, and the name of the command in that script."""
 
 _OPTIONS = {"help": "--help", "version": "--version"}
 """Words that are commands of other programs, and the options that they are here."""
@@ -101,6 +108,13 @@ class LazyGroup(click.Group):
             raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx)
         return super().resolve_command(ctx, args)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete commands from the table, so that none has to be imported, and options."""
+        from click.shell_completion import CompletionItem
+
+        found = [CompletionItem(name, help=text) for name, text in COMMANDS.items() if name.startswith(incomplete)]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands from the table, so that none has to be imported."""
         with formatter.section("Commands"):
@@ -119,10 +133,11 @@ def entry(arguments: Sequence[str] | None = None) -> int:
 
     ``arguments`` are those after the command's name; by default those of this process.
     """
-    if "_CHAOS_COMPLETE" in os.environ:
-        from click.shell_completion import shell_complete
+    for variable, name in COMPLETE.items():
+        if variable in os.environ:
+            from click.shell_completion import shell_complete
 
-        return shell_complete(cli, {}, "chaos", "_CHAOS_COMPLETE", os.environ["_CHAOS_COMPLETE"])
+            return shell_complete(cli, {}, name, variable, os.environ[variable])
     if (code := _refuse_closed(hold_closed_descriptors())) is not None:
         return code
     settings = Settings(debug=os.environ.get("CHAOS_DEBUG", "") not in ("", "0"))

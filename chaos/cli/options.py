@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from chaos.cli import completion
+from chaos.cli.completion import Complete
 from chaos.cli.paths import REPORTS
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -45,14 +47,15 @@ def _settings(_: click.Context, __: click.Parameter, values: Sequence[str]) -> d
     return settings
 
 
-def settings_option(about: str) -> Callable[[_Command], _Command]:
-    """Return the option ``--set NAME=VALUE``, which may be repeated."""
+def settings_option(about: str, shell_complete: Complete | None = None) -> Callable[[_Command], _Command]:
+    """Return the option ``--set NAME=VALUE``, which may be repeated; ``shell_complete`` offers its names."""
     return click.option(
         "--set",
         "settings",
         multiple=True,
         metavar="NAME=VALUE",
         callback=_settings,
+        shell_complete=shell_complete,
         help=f"{about}; repeat it for more.",
     )
 
@@ -69,6 +72,7 @@ inventory_option = click.option(
 platform_option = click.option(
     "--platform",
     metavar="NAME",
+    shell_complete=completion.platforms,
     help="Platform of the job, whatever the file says: local, or another platform that is registered.",
 )
 

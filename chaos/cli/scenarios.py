@@ -1,4 +1,7 @@
-"""Load the scenarios that a command line names."""
+"""Load the scenarios that a command line names.
+
+The language and the planner are imported when a scenario is loaded, so that help and completion stay quick.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,11 @@ import click
 
 from chaos.base.refusal import Refused
 from chaos.cli.paths import scenario_directories
-from chaos.platforms.kind import with_inventory
-from chaos.run.prepare.needs import chosen_sdk
-from chaos.run.prepare.on_platform import on_platform
-from chaos.run.prepare.prepare import known_names, plan_cell, prepare
-from chaos.run.prepare.prepared import Prepared
-from chaos.run.prepare.versions import with_timings_of
 from chaos.scenario.errors import suggest
 from chaos.scenario.find import find_scenario, iter_scenarios
-from chaos.scenario.load import load_scenario
 
 if TYPE_CHECKING:
+    from chaos.run.prepare.prepared import Prepared
     from chaos.scenario.load import Cell, LoadedScenario
 
 
@@ -37,6 +34,11 @@ def load(
     Raises ScenarioError for a file that is missing or wrong, and click.UsageError for an unknown platform, or an
     inventory without a platform of hosts.
     """
+    from chaos.platforms.kind import with_inventory
+    from chaos.run.prepare.on_platform import on_platform
+    from chaos.run.prepare.prepare import known_names
+    from chaos.scenario.load import load_scenario
+
     if inventory is not None and platform not in (takers := with_inventory()):
         raise click.UsageError(f"--inventory: is for --platform {' or '.join(takers)}")
     path = find_scenario(text, directories=scenario_directories(Path.cwd()))
@@ -55,6 +57,8 @@ def prepare_cells(
 
     Raises ScenarioError, and click.UsageError where the SDK is not there or a job's input cannot be read.
     """
+    from chaos.run.prepare.prepare import prepare
+
     chosen = list(pairs)
     prepared: list[Prepared] = []
     for loaded, cell in chosen:
@@ -83,6 +87,10 @@ def refuse_impossible(pairs: Iterable[tuple[LoadedScenario, Cell]], sdk: str) ->
     Inputs of a job that cannot be read are reported by its own run. Raises ScenarioError, and click.UsageError where
     the SDK is not there.
     """
+    from chaos.run.prepare.needs import chosen_sdk
+    from chaos.run.prepare.prepare import plan_cell
+    from chaos.run.prepare.versions import with_timings_of
+
     cells = list(pairs)
     for loaded, cell in cells:
         try:

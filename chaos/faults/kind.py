@@ -16,10 +16,10 @@ from chaos.plan.job_effect import JobEffect, as_effect
 from chaos.plan.rules.hazard import Hazard
 from chaos.plan.rules.parameters import Parameters
 from chaos.plan.rules.required_place import RequiredPlace
-from chaos.scenario.models.scenario import Scenario
 
 if TYPE_CHECKING:
     from chaos.platforms.kubernetes.rbac import Rule
+    from chaos.scenario.models.scenario import Scenario
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from chaos.cli import codes
+from chaos.cli import codes, completion
 from chaos.cli.debug import debug_option
 from chaos.cli.options import all_option, echo_json, json_option, reports_option
 from chaos.cli.paths import find_run
 
 
 @click.command("analyze", short_help="Judge a run again from its files.")
-@click.argument("run", default="latest", metavar="[RUN]")
+@click.argument("run", default="latest", metavar="[RUN]", shell_complete=completion.runs)
 @click.option("--unbounded", is_flag=True, help="Read the whole run, whatever its size and however long it takes.")
 @all_option
 @reports_option

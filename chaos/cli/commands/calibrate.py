@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from chaos.base.refusal import Refused
-from chaos.cli import codes
+from chaos.cli import codes, completion
 from chaos.cli.debug import Settings, debug_option
 from chaos.cli.interrupt import ended_like_ctrl_c
 from chaos.cli.options import (
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 @click.command("calibrate", short_help="Measure the noise of a job and write its tolerance.")
-@click.argument("scenario", metavar="SCENARIO")
+@click.argument("scenario", metavar="SCENARIO", shell_complete=completion.scenarios)
 @click.option("--runs", "count", type=click.IntRange(3, 100), default=5, show_default=True, help="Fault-free runs.")
 @click.option(
     "--false-alarm",
@@ -43,7 +43,14 @@ if TYPE_CHECKING:
     show_default=True,
     help="Share of sound runs that may exceed a limit.",
 )
-@click.option("--from", "given", multiple=True, metavar="RUN", help="Measure this run, make none; repeat it.")
+@click.option(
+    "--from",
+    "given",
+    multiple=True,
+    metavar="RUN",
+    shell_complete=completion.runs,
+    help="Measure this run, make none; repeat it.",
+)
 @click.option("--dry-run", is_flag=True, help="Show the change of the file, write nothing.")
 @click.option("--undo", "undoing", is_flag=True, help="Write the text before the last calibration again; run nothing.")
 @set_option

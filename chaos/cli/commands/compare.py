@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from chaos.cli import codes
+from chaos.cli import codes, completion
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option, reports_option
 from chaos.cli.paths import find_run
@@ -31,8 +31,8 @@ def _shares(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dic
 
 
 @click.command("compare", short_help="Compare two runs phase by phase.")
-@click.argument("first", metavar="FIRST")
-@click.argument("second", metavar="SECOND")
+@click.argument("first", metavar="FIRST", shell_complete=completion.runs)
+@click.argument("second", metavar="SECOND", shell_complete=completion.runs)
 @click.option(
     "--at-most",
     multiple=True,

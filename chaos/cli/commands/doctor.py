@@ -5,18 +5,21 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from chaos.cli import codes
+from chaos.cli import codes, completion
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option, reports_option
-from chaos.doctor import BASE, INTERFACE, Machine, Probe, all_probes, import_mindspore, needs_of, probe
 from chaos.scenario.errors import suggest
+
+if TYPE_CHECKING:
+    from chaos.doctor import Probe
 
 
 @click.command("doctor", short_help="Show what this machine can run, and what is missing.")
-@click.argument("scenarios", nargs=-1, metavar="[SCENARIO]...")
+@click.argument("scenarios", nargs=-1, metavar="[SCENARIO]...", shell_complete=completion.scenarios)
 @click.option(
     "--for", "kinds", multiple=True, metavar="KIND", help="Check one job kind or platform, for example rehearsal."
 )
@@ -37,6 +40,8 @@ def command(scenarios: tuple[str, ...], kinds: tuple[str, ...], deep: bool, repo
       chaos doctor kill-rank.yaml
       chaos doctor --for rehearsal --deep
     """
+    from chaos.doctor import BASE, INTERFACE, Machine, all_probes, import_mindspore, probe
+
     machine = Machine(reports=reports)
     requested = _requested(scenarios, kinds)
     # A pair that disagrees is refused by every run with the vendor's package: by those of any job with MindSpore.
@@ -89,6 +94,7 @@ def _requested(scenarios: tuple[str, ...], kinds: tuple[str, ...]) -> dict[str, 
 
 def _everything() -> dict[str, tuple[str, ...]]:
     """Return the needs of every registered job kind and platform."""
+    from chaos.doctor import needs_of
     from chaos.jobs.kind import job_kinds
     from chaos.platforms.kind import platform_kinds
 

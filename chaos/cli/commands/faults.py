@@ -5,26 +5,27 @@ from __future__ import annotations
 import re
 import shutil
 from textwrap import fill, indent
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from chaos.base import registry as registries
 from chaos.base.families import FAMILIES
-from chaos.cli import codes
+from chaos.cli import codes, completion
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option
-from chaos.faults.example import example, needed_place, written
-from chaos.faults.kind import FaultKind
 from chaos.faults.registered import fault_kind
 from chaos.manual.prose import module_doc
 from chaos.scenario.errors import suggest
+
+if TYPE_CHECKING:
+    from chaos.faults.kind import FaultKind
 
 _PIPED_WIDTH = 100
 
 
 @click.command("faults", short_help="List kinds of faults; explain one, with an example.")
-@click.argument("kind", required=False)
+@click.argument("kind", required=False, shell_complete=completion.kinds)
 @json_option
 @debug_option
 def command(kind: str | None, as_json: bool) -> int:
@@ -48,6 +49,8 @@ def command(kind: str | None, as_json: bool) -> int:
     elif kind not in points:
         raise click.UsageError(f"there is no fault {kind!r}; {suggest(kind, points)}")
     elif as_json:
+        from chaos.faults.example import example
+
         echo_json({"schema_version": 1, **_row(kind), "example": example(fault_kind(kind), 0, 0)})
     else:
         _print_kind(fault_kind(kind))
@@ -99,6 +102,8 @@ def _print_all(rows: list[dict[str, Any]]) -> None:
 
 
 def _print_kind(kind: FaultKind) -> None:
+    from chaos.faults.example import example, needed_place, written
+
     width, text = _width(), _paragraphs(kind.name)
     click.echo(f"{kind.name} ({_family(kind.name)})")
     for paragraph in text:

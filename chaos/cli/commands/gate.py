@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from chaos.cli import codes
+from chaos.cli import codes, completion
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option, reports_option
 from chaos.cli.paths import stored_runs
@@ -29,7 +29,7 @@ def _share(_: click.Context, __: click.Parameter, text: str) -> float:
 
 
 @click.command("gate", short_help="Fail when newer runs got slower or worse.")
-@click.argument("scenario", required=False)
+@click.argument("scenario", required=False, shell_complete=completion.scenarios)
 @click.option(
     "--against",
     default="last:30",

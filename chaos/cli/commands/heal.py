@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from chaos.cli import codes
+from chaos.cli import codes, completion
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option, reports_option
 from chaos.cli.paths import find_run
@@ -24,7 +24,7 @@ _LONGEST = 1000
 
 
 @click.command("heal", short_help="Undo what an interrupted run has left behind.")
-@click.argument("runs", nargs=-1, metavar="[RUN]...")
+@click.argument("runs", nargs=-1, metavar="[RUN]...", shell_complete=completion.runs)
 @click.option("--all", "everything", is_flag=True, help="Every run in the reports directory: the default without RUN.")
 @click.option("--trust", is_flag=True, help="Confirm, step by step, what is not proven to belong to this user.")
 @click.option("--trust-step", "steps", multiple=True, metavar="ID", help="With --trust: do this step; repeat it.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from chaos.cli import codes
+from chaos.cli import codes, completion
 from chaos.cli.debug import Settings, debug_option
 from chaos.cli.inject_view import of_ranks, report, show
 from chaos.cli.interrupt import ended_like_ctrl_c
@@ -28,11 +28,11 @@ _SECONDS = "seconds"
 
 
 @click.command("inject", short_help="Make one fault in a job that runs already.")
-@click.argument("kind", metavar="KIND")
+@click.argument("kind", metavar="KIND", shell_complete=completion.kinds)
 @job_option
 @click.option("--rank", "ranks", type=click.IntRange(min=0), multiple=True, required=True, help="Repeat it for more.")
 @click.option("--for", "duration", metavar="TIME", help="How long the fault lasts: 10s, 2m. Default: until Ctrl-C.")
-@settings_option("A parameter of the fault: cores=0.5")
+@settings_option("A parameter of the fault: cores=0.5", shell_complete=completion.parameters)
 @click.option("--dry-run", is_flag=True, help="Show what would be hit, and change nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation on a terminal.")
 @reports_option

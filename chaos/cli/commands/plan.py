@@ -7,16 +7,14 @@ from pathlib import Path
 
 import click
 
+from chaos.cli import completion
 from chaos.cli.debug import debug_option
 from chaos.cli.options import cell_option, echo_json, inventory_option, json_option, platform_option, set_option
 from chaos.cli.scenarios import load, pick_cells
-from chaos.plan.io import dumps
-from chaos.plan.render import render
-from chaos.run.prepare.prepare import plan_cell
 
 
 @click.command("plan", short_help="Print what should happen. Starts nothing.")
-@click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
+@click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...", shell_complete=completion.scenarios)
 @set_option
 @platform_option
 @inventory_option
@@ -42,6 +40,10 @@ def command(
       chaos plan kill-rank.yaml
       chaos plan kill-rank-phases.yaml --cell phase=forward --json
     """
+    from chaos.plan.io import dumps
+    from chaos.plan.render import render
+    from chaos.run.prepare.prepare import plan_cell
+
     loaded = [load(text, settings, platform, inventory) for text in scenarios]
     plans = [plan_cell(scenario, cell, seed) for scenario, cell in pick_cells(loaded, cells)]
     if as_json:

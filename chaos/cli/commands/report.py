@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from chaos.cli import completion
 from chaos.cli.debug import debug_option
 from chaos.cli.options import reports_option
 from chaos.cli.paths import find_run, run_names, stored_runs
@@ -13,7 +14,7 @@ from chaos.cli.show import show_pages
 
 
 @click.command("report", short_help="Make the page of a run, or of a directory of runs.")
-@click.argument("runs", nargs=-1, metavar="[RUN|DIR]...")
+@click.argument("runs", nargs=-1, metavar="[RUN|DIR]...", shell_complete=completion.runs)
 @click.option("--trace", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE", help="Write a trace as well.")
 @click.option("--open", "open_browser", is_flag=True, help="Show the page in the browser.")
 @reports_option

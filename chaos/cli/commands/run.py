@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from chaos.cli import codes
+from chaos.cli import codes, completion
 from chaos.cli.debug import Settings, debug_option
 from chaos.cli.interrupt import ended_like_ctrl_c
 from chaos.cli.options import (
@@ -29,12 +29,9 @@ from chaos.cli.options import (
 )
 from chaos.cli.paths import find_run, make_reports
 from chaos.cli.scenarios import load, pick_cells, prepare_cells
-from chaos.report.summary import Summary, write_summary
-from chaos.run.cells import label, run_cells
-from chaos.run.prepare.prepare import fresh_seed
-from chaos.scenario.pairs import pairs as compared
 
 if TYPE_CHECKING:
+    from chaos.report.summary import Summary
     from chaos.run.options import RunOptions, RunOutcome
     from chaos.run.prepare.prepared import Prepared
     from chaos.scenario.load import LoadedScenario
@@ -50,13 +47,18 @@ class _Output:
 
 
 @click.command("run", short_help="Run scenarios: start the job, inject the faults, judge.")
-@click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...")
+@click.argument("scenarios", nargs=-1, required=True, metavar="SCENARIO...", shell_complete=completion.scenarios)
 @set_option
 @platform_option
 @inventory_option
 @cell_option
 @click.option("--seed", type=click.IntRange(min=0), help="Seed for random targets, as an earlier run printed it.")
-@click.option("--baseline", metavar="auto|none|RUN", help="Fault-free run to compare with. Default: as the file says.")
+@click.option(
+    "--baseline",
+    metavar="auto|none|RUN",
+    shell_complete=completion.runs,
+    help="Fault-free run to compare with. Default: as the file says.",
+)
 @reports_option
 @click.option("--keep-going", is_flag=True, help="Go on with the next cell after one that does not pass.")
 @sdk_option
@@ -102,6 +104,8 @@ def command(
     64 bad usage or scenario, or this machine lacks what it needs,
     130 interrupted. The worst cell decides.
     """
+    from chaos.run.prepare.prepare import fresh_seed
+
     loaded = [load(text, settings, platform, inventory) for text in scenarios]
     draw_seed = fresh_seed() if seed is None else seed
     cells_of_call = prepare_cells(pick_cells(loaded, cells), sdk, draw_seed)
@@ -137,6 +141,8 @@ def _run(
     """Run the cells, show each result, and keep summary.json up to date. ``scenarios`` are named as the user did."""
     from chaos.cli.failure import explain
     from chaos.cli.progress import open_progress
+    from chaos.report.summary import write_summary
+    from chaos.run.cells import label, run_cells
     from chaos.run.driver import run_cell
 
     numbers = itertools.count(1)
@@ -183,6 +189,8 @@ def _exit_code(summary: Summary) -> int:
 
 def _save(summary: Summary, reports: Path) -> bool:
     """Write summary.json. Returns False, after a line about it, where the disk does not take it."""
+    from chaos.report.summary import write_summary
+
     try:
         if summary.cells:
             write_summary(summary, reports)
@@ -207,6 +215,7 @@ def _with_comparisons(summary: Summary, loaded: list[LoadedScenario]) -> Summary
     """Return the summary with a comparison of every pair of cells that its scenario compares and that both were run."""
     from chaos.report.compare import compare
     from chaos.report.result_file import read_result
+    from chaos.scenario.pairs import pairs as compared
 
     runs = {(cell.scenario, cell.cell): cell.directory for cell in summary.cells if cell.directory is not None}
     comparisons = []

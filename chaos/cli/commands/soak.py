@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from chaos.base.named_files import is_pipe
-from chaos.cli import codes
+from chaos.cli import codes, completion
 from chaos.cli.debug import debug_option
 from chaos.cli.interrupt import ended_like_ctrl_c
 from chaos.cli.options import cell_option, echo_json, json_option, reports_option, sdk_option, set_option
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @click.command("soak", short_help="Run scenarios many times and add up the verdicts.")
-@click.argument("scenarios", nargs=-1, metavar="[SCENARIO...]")
+@click.argument("scenarios", nargs=-1, metavar="[SCENARIO...]", shell_complete=completion.scenarios)
 @click.option("--times", type=click.IntRange(min=1), help="Runs of each cell in all.  [default: 10; 1 with --random]")
 @click.option(
     "--random", "number", type=click.IntRange(min=1), help="Draw this many good recoveries at random and run them."

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from chaos.cli import codes
+from chaos.cli import codes, completion
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option, reports_option
 from chaos.cli.paths import stored_runs
@@ -16,7 +16,7 @@ from chaos.cli.streams import OutputLost
 
 
 @click.command("trend", short_help="Show times of each phase over many runs.")
-@click.argument("scenario", required=False)
+@click.argument("scenario", required=False, shell_complete=completion.scenarios)
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N runs of each cell.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print each time of each phase as a line of CSV.")
 @click.option(

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import click
 
-from chaos.cli import codes
+from chaos.cli import codes, completion
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option
 from chaos.cli.scenarios import named_files
-from chaos.run.prepare.prepare import known_names, plan_cell
 from chaos.scenario.errors import ScenarioError
-from chaos.scenario.load import load_scenario
 
 _ANY_SEED = 0
 
 
 @click.command("validate", short_help="Check scenario files and print every problem.")
-@click.argument("paths", nargs=-1, required=True, metavar="SCENARIO...")
+@click.argument("paths", nargs=-1, required=True, metavar="SCENARIO...", shell_complete=completion.scenarios)
 @json_option
 @debug_option
 def command(paths: tuple[str, ...], as_json: bool) -> int:
@@ -30,6 +28,9 @@ def command(paths: tuple[str, ...], as_json: bool) -> int:
       chaos validate scenarios/
       chaos validate kill-rank.yaml --json
     """
+    from chaos.run.prepare.prepare import known_names, plan_cell
+    from chaos.scenario.load import load_scenario
+
     names = known_names()
     files = named_files(paths)
     if not files:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from chaos.cli import codes
+from chaos.cli import codes, completion
 from chaos.cli.debug import debug_option
 from chaos.cli.interrupt import ended_like_ctrl_c
 from chaos.cli.options import JOB_HELP, reports_option
@@ -24,7 +24,7 @@ _LOOK_SECONDS = 1.0
 
 
 @click.command("watch", short_help="Follow a job that runs already, or a run.")
-@click.argument("run", required=False, metavar="[RUN]")
+@click.argument("run", required=False, metavar="[RUN]", shell_complete=completion.runs)
 @click.option("--job", "name", metavar="DIR|PID", help=JOB_HELP)
 @reports_option
 @click.option("--checkpoints", type=click.Path(exists=True, file_okay=False, path_type=Path), help="Where it saves.")

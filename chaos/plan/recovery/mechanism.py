@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from chaos.plan.job_effect import JobEffect
 from chaos.plan.recovery.registry import Facts, Names, in_order, mechanisms
-from chaos.scenario.models.terms import Mechanism
 
 if TYPE_CHECKING:
     from chaos.plan.parts.fault import PlannedFault
     from chaos.scenario.models.scenario import Scenario
+    from chaos.scenario.models.terms import Mechanism
 
 DOCUMENT = "MindSpore Transformers, Training High Availability"
 """The vendor's document with the rules of this package."""

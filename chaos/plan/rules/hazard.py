@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from chaos.plan.platform_traits import PlatformTraits
-from chaos.plan.problems import Problems
-from chaos.plan.schedule import Scheduled
-from chaos.scenario.models.scenario import Scenario
+if TYPE_CHECKING:
+    from chaos.plan.platform_traits import PlatformTraits
+    from chaos.plan.problems import Problems
+    from chaos.plan.schedule import Scheduled
+    from chaos.scenario.models.scenario import Scenario
+
 
 Risk = Literal["high", "severe"]
 """``high``: the state of a card is changed, for everything that uses it, until it is put back. ``severe``: everything

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from chaos.plan.problems import Problems
-from chaos.plan.schedule import Scheduled
+if TYPE_CHECKING:
+    from chaos.plan.problems import Problems
+    from chaos.plan.schedule import Scheduled
 
 
 @dataclass(frozen=True)

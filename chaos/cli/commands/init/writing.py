@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from chaos.base.refusal import Refused
+from chaos.cli import completion
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option
 
@@ -40,7 +41,14 @@ _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 @click.option("--model-parallel", type=click.IntRange(min=1), help="Ranks that share each layer. Default: none do.")
 @click.option("--sharded-optimizer", is_flag=True, help="The ranks share the optimizer's state among them.")
 @click.option("--device", type=click.Choice(["CPU", "Ascend"]), help="The device that it trains on.")
-@click.option("--fault", default=_FAULT, show_default=True, metavar="KIND", help="The fault (docs/faults.md).")
+@click.option(
+    "--fault",
+    default=_FAULT,
+    show_default=True,
+    metavar="KIND",
+    shell_complete=completion.kinds,
+    help="The fault (docs/faults.md).",
+)
 @click.option("--fault-step", type=click.IntRange(min=1), help="Its step. Default: behind the first checkpoint.")
 @click.option("--name", metavar="NAME", help="Name of the scenario and of its file. Default: SCRIPT-FAULT.")
 @click.option("--force", is_flag=True, help="Write over a file that is there.")

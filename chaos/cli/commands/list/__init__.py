@@ -7,21 +7,19 @@ from pathlib import Path
 
 import click
 
-from chaos.cli import codes
+from chaos.cli import codes, completion
 from chaos.cli.commands.list.lines import Listed, listed, print_details, print_lines
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option
 from chaos.cli.paths import scenario_directories
 from chaos.cli.scenarios import named_files
-from chaos.run.prepare.prepare import known_names
 from chaos.scenario.errors import ScenarioError, suggest
 from chaos.scenario.find import iter_scenarios
-from chaos.scenario.load import load_scenario
 from chaos.scenario.models.mechanisms import mechanism_names
 
 
 @click.command("list", short_help="List scenarios by their folders.")
-@click.argument("paths", nargs=-1, metavar="[SCENARIO]...")
+@click.argument("paths", nargs=-1, metavar="[SCENARIO]...", shell_complete=completion.scenarios)
 @click.option(
     "--tag", "tags", multiple=True, metavar="TAG", help="Only those with this tag; repeat it for all of them."
 )
@@ -30,10 +28,16 @@ from chaos.scenario.models.mechanisms import mechanism_names
     "mechanisms",
     multiple=True,
     metavar="NAME",
+    shell_complete=completion.mechanisms,
     help="Only those whose job has this mechanism on; repeat it for all of them.",
 )
 @click.option(
-    "--fault", "faults", multiple=True, metavar="KIND", help="Only those with this fault; repeat it for all of them."
+    "--fault",
+    "faults",
+    multiple=True,
+    metavar="KIND",
+    shell_complete=completion.kinds,
+    help="Only those with this fault; repeat it for all of them.",
 )
 @json_option
 @debug_option
@@ -54,6 +58,8 @@ def command(
       chaos list kill-rank
       chaos list scenarios/ --json
     """
+    from chaos.run.prepare.prepare import known_names
+
     mechanisms = tuple(_known(name.upper(), mechanism_names(), "--mechanism") for name in mechanisms)
     faults = tuple(_known(name, known_names().fault_kinds or (), "--fault") for name in faults)
     found, broken = _scenarios(paths)
@@ -71,6 +77,9 @@ def command(
 
 def _scenarios(paths: tuple[str, ...]) -> tuple[list[Listed], bool]:
     """Return the scenarios of the command line, and whether a file is broken; its problems are printed."""
+    from chaos.run.prepare.prepare import known_names
+    from chaos.scenario.load import load_scenario
+
     names = known_names()
     roots = tuple(Path(path) for path in paths) or scenario_directories(Path.cwd())
     found, broken = [], False

@@ -1,0 +1,145 @@
+"""What a shell completes at Tab: names of scenarios, runs, kinds and parameters, without the planner or MindSpore."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.shell_completion import ShellComplete
+
+from chaos.cli.main import COMMANDS, COMPLETE, cli
+
+PROGRAM = Path(sys.executable).with_name("chaos")
+HEAVY = {"jsonschema", "mindspore", "numpy", "pydantic", "rich", "yaml"}
+
+
+def completed(*words: str) -> list[str]:
+    """What follows a line; its last word is the incomplete one."""
+    *before, incomplete = words
+    items = ShellComplete(cli, {}, "chaos", "_CHAOS_COMPLETE").get_completions(before, incomplete)
+    return [item.value if item.type == "plain" else f"<{item.type}>" for item in items]
+
+
+def by_the_shell(line: str, variable: str = "_CHAOS_COMPLETE") -> subprocess.CompletedProcess[str]:
+    """Ask as the script of bash does, and print the modules that were imported for the answer."""
+    words = line.split(" ")
+    environment = {**os.environ, "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1), variable: "bash_complete"}
+    program = "import sys; from chaos.cli.main import entry; entry(); print(*sys.modules, file=sys.stderr)"
+    return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory, with a scenario of its own and three runs."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "scenarios").mkdir()
+    (tmp_path / "scenarios" / "my-own.yaml").write_text("chaos: 1\nname: my-own\n")
+    (tmp_path / "mine.yaml").write_text("chaos: 1\n")
+    for number, name in enumerate(("b-1", "a-2", "c-3")):
+        run = tmp_path / "reports" / name / "run.json"
+        run.parent.mkdir(parents=True)
+        run.write_text("{}")
+        os.utime(run, (number, number))
+    (tmp_path / "reports" / "latest").symlink_to("c-3")
+    return tmp_path
+
+
+def test_commands_and_options_are_completed() -> None:
+    assert completed("") == list(COMMANDS)
+    assert completed("in") == ["init", "inject"]
+    assert "--keep-going" in completed("run", "--k")
+    assert completed("run", "--sdk", "") == ["auto", "standin", "vendor"]
+
+
+@pytest.mark.parametrize("command", ["run", "plan", "validate", "list", "doctor", "soak", "calibrate", "trend", "gate"])
+def test_names_of_scenarios_are_completed(place: Path, command: str) -> None:
+    assert completed(command, "m") == ["mine.yaml", *(name for name in completed(command, "m") if name != "mine.yaml")]
+    assert completed(command, "my-o") == ["my-own"]
+    assert completed(command, "plain-kill-r") == ["plain-kill-rank"]
+    assert completed(command, "scenarios/") == ["<file>"]
+    assert completed(command, "none-of-them") == ["<file>"]
+
+
+@pytest.mark.parametrize(
+    "command", [("report",), ("analyze",), ("watch",), ("heal",), ("compare", "c-3")], ids=" ".join
+)
+def test_runs_are_completed_the_newest_first(place: Path, command: tuple[str, ...]) -> None:
+    assert completed(*command, "") == ["latest", "c-3", "a-2", "b-1"]
+    assert completed(*command, "a") == ["a-2"]
+    assert completed(*command, "../") == ["<file>"]
+
+
+def test_runs_of_another_directory_are_completed(place: Path) -> None:
+    (place / "reports").rename(place / "other")
+    assert completed("report", "") == ["<file>"]
+    assert completed("report", "--reports", "other", "a") == ["a-2"]
+
+
+@pytest.mark.parametrize("words", [("faults",), ("inject",), ("list", "--fault"), ("init", "--fault")], ids=" ".join)
+def test_kinds_of_faults_are_completed(words: tuple[str, ...]) -> None:
+    assert completed(*words, "cpu-") == ["cpu-load", "cpu-quota"]
+
+
+def test_parameters_of_a_kind_are_completed() -> None:
+    assert completed("inject", "cpu-quota", "--set", "") == ["cores="]
+    assert completed("inject", "cpu-quota", "--rank", "1", "--set", "c") == ["cores="]
+    assert completed("inject", "--set", "") == []
+    assert completed("inject", "no-kind", "--set", "") == []
+
+
+def test_mechanisms_and_platforms_are_completed() -> None:
+    assert completed("list", "--mechanism", "t") == ["TRE", "TSP", "TTP"]
+    assert "local" in completed("run", "--platform", "")
+
+
+def test_what_goes_wrong_offers_nothing(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(_: Path) -> list[str]:
+        raise OSError("it cannot be read")
+
+    monkeypatch.setattr("chaos.cli.completion.run_names", broken)
+    assert completed("report", "") == []
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("chaos ru", "plain,run"),
+        ("chaos run plain-kill-r", "plain,plain-kill-rank"),
+        ("chaos plan plain-kill-r", "plain,plain-kill-rank"),
+        ("chaos faults cpu-q", "plain,cpu-quota"),
+        ("chaos inject cpu-quota --set c", "plain,cores="),
+        ("chaos list --mechanism tt", "plain,TTP"),
+        ("chaos run --platform ku", "plain,kubernetes"),
+        ("chaos report latest-of-none", "file,latest-of-none"),
+    ],
+)
+def test_a_shell_waits_for_no_heavy_import(line: str, answer: str) -> None:
+    asked = by_the_shell(line)
+    assert asked.stdout.splitlines() == [answer]
+    assert not HEAVY & set(asked.stderr.split())
+
+
+@pytest.mark.processes
+def test_bash_fills_in_the_word() -> None:
+    for variable, name in COMPLETE.items():
+        function = f"_{name.replace('-', '_')}_completion"
+        script = f"""
+            eval "$({variable}=bash_source {PROGRAM.with_name(name)})"
+            COMP_WORDS=({name} run plain-kill-r) COMP_CWORD=2
+            {function} {PROGRAM.with_name(name)}
+            echo "${{COMPREPLY[@]}}"
+        """
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+        assert (done.stdout, done.stderr) == ("plain-kill-rank\n", "")
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(("shell", "word"), [("zsh", "#compdef chaos"), ("fish", "--command chaos")])
+def test_scripts_of_other_shells_are_printed(shell: str, word: str) -> None:
+    environment = {**os.environ, "_CHAOS_COMPLETE": f"{shell}_source"}
+    done = subprocess.run([PROGRAM], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0 and word in done.stdout
