@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from chaos.pytest_plugin.options import UNUSED, add_options, check_options
+from chaos.pytest_plugin.own_files import is_own_file
 from chaos.pytest_plugin.scenario_file import ScenarioFile
 from chaos.pytest_plugin.scenario_item import ScenarioItem
 
@@ -26,11 +27,11 @@ def pytest_configure(config: pytest.Config) -> None:
     check_options(config)
 
 
-def pytest_ignore_collect(collection_path: Path) -> bool | None:
-    """Leave out the directories of runs: they hold copies of scenarios, and files of jobs."""
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the directories of runs, which hold copies of scenarios and files of jobs, and the files of chaos."""
     from chaos.scenario.recorded import is_run
 
-    return True if is_run(collection_path) else None
+    return True if is_own_file(collection_path, config) or is_run(collection_path) else None
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> ScenarioFile | None:
