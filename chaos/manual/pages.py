@@ -7,6 +7,7 @@ from pathlib import Path
 
 from chaos.manual.checks import checks_page
 from chaos.manual.faults import faults_page
+from chaos.manual.man_page import man_page
 from chaos.manual.scenario import reference
 from chaos.manual.simulated import simulated_page
 from chaos.scenario.schema import scenario_schema
@@ -22,4 +23,5 @@ def pages(scenarios: Path) -> dict[str, Callable[[], str]]:
         "faults.md": lambda: faults_page(scenarios),
         "checks.md": checks_page,
         "simulated.md": lambda: simulated_page(scenarios),
+        "man/chaos.1": man_page,
     }

@@ -25,6 +25,9 @@ def test_the_wheel_holds_scenarios_with_their_jobs_and_pages(tmp_path: Path) -> 
     packages = {path.relative_to(ROOT).as_posix() for path in (ROOT / "chaos").rglob("*") if path.is_file()}
     assert {name for name in packages if "__pycache__" not in name} <= names
 
+    man = {name.partition(".data/data/")[2] for name in names if ".data/" in name}
+    assert man == {"share/man/man1/chaos.1", "share/man/man1/chaos-ascend.1"}
+
     assert {name.partition("/")[0].partition("-")[0] for name in names} == {"chaos", "chaos_ascend"}
     program = "chaos/scenarios/mindformers/jobs/checkout/scripts/msrun_launcher.sh"
     assert wheel.getinfo(program).external_attr >> 16 & 0o111, "a program stays one"
