@@ -16,7 +16,7 @@ from chaos.base.refusal import Refused
 MARK = "chaos calibrate: "
 """Begins each comment of a calibration; the next one removes them."""
 
-KEYS = ("tolerance", "mean", "state", "false_alarm")
+KEYS = ("tolerance", "mean", "state", "false_alarm", "measured")
 """The keys of ``expect.loss`` that a calibration writes. A key without a value is removed."""
 
 _INDENT = 2
@@ -168,20 +168,20 @@ def _block(limits: Mapping[str, Any], comment: Sequence[str]) -> list[str]:
     for name, value in limits.items():
         if isinstance(value, Mapping):
             lines.append(f"{name}:")
-            lines += [f"{' ' * _INDENT}{_quoted(key)}: {_flow(each)}" for key, each in value.items()]
+            lines += [f"{' ' * _INDENT}{_key(key)}: {_flow(each)}" for key, each in value.items()]
         else:
-            lines.append(f"{name}: {_number(value)}")
+            lines.append(f"{name}: {_flow(value)}")
     return lines
 
 
 def _flow(value: Any) -> str:
     if isinstance(value, Mapping):
         return "{" + ", ".join(f"{_key(key)}: {_flow(each)}" for key, each in value.items()) + "}"
-    return _number(value)
+    return _quoted(value) if isinstance(value, str) else _number(value)
 
 
 def _key(key: str) -> str:
-    return key if key.isidentifier() else _quoted(key)
+    return key if all(part.isidentifier() for part in key.split(".")) else _quoted(key)
 
 
 def _quoted(text: str) -> str:

@@ -46,11 +46,15 @@ class Unequal(NamedTuple):
 
 @dataclass(frozen=True)
 class Recorded:
-    """The record of one fault-free run: each rank's first state, and its digests by step."""
+    """The record of one fault-free run: each rank's first state, and its digests by step.
+
+    ``job`` says with which job it was made; it is empty where the run does not tell.
+    """
 
     name: str
     starts: Mapping[int, Event]
     digests: Mapping[int, Mapping[int, Event]]
+    job: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -76,13 +80,13 @@ class Noise:
         return self.first is None
 
 
-def recorded(name: str, history: History) -> Recorded:
-    """Return the record of a run's first launch."""
+def recorded(name: str, history: History, job: Mapping[str, str]) -> Recorded:
+    """Return the record of a run's first launch, of ``job``."""
     starts: dict[int, Event] = {}
     for event in history.select("initial", attempt=TRAIN):
         if event.rank is not None:
             starts.setdefault(event.rank, event)
-    return Recorded(name, starts, digests(history, TRAIN))
+    return Recorded(name, starts, digests(history, TRAIN), job)
 
 
 def measure(plan: Plan, runs: Sequence[Recorded]) -> Noise:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,12 +11,14 @@ from chaos.base.refusal import Refused
 from chaos.calibration.noise import Recorded, recorded
 from chaos.history.reader import read_history
 from chaos.plan import io
-from chaos.plan.model import Plan
 from chaos.run.baseline import without_faults
 from chaos.run.options import RunOptions, RunOutcome
+from chaos.run.prepare.measured_job import JOB, changes, record_of
 from chaos.run.prepare.prepared import Prepared
 from chaos.scenario.models.scenario import Expect, ExpectLoss
 from chaos.store.baselines import why_incomplete
+from chaos.store.directory import RunDirectoryError
+from chaos.store.directory import read_run as read_facts
 
 _ANY = ExpectLoss(tolerance=1.0)
 """Any tolerance: with it ranks keep samples."""
@@ -62,15 +64,15 @@ def read_run(run_dir: Path) -> Recorded:
     why = why_incomplete(run_dir)
     if why is not None:
         raise Refused(f"{run_dir} cannot be measured: {why}")
-    return recorded(run_dir.name, read_history(run_dir / "history"))
+    return recorded(run_dir.name, read_history(run_dir / "history"), _job_of(run_dir))
 
 
-def read_given(run_dir: Path, plan: Plan) -> Recorded:
-    """Return the record of a run that the user names. Raises Refused where it is a run of another job than the plan's.
+def read_given(run_dir: Path, prepared: Prepared) -> Recorded:
+    """Return the record of a run that the user names. Raises Refused where it is a run of another job than the cell's.
 
     The noise of another job would be stated as the noise of this one.
     """
-    record = read_run(run_dir)
+    plan, record = prepared.plan, read_run(run_dir)
     made = io.loads(read_plain(run_dir / "plan.json"))
     wanted, given = plan.identity.scenario, made.identity.scenario
     if given not in (wanted, _name_of(wanted)):
@@ -82,7 +84,23 @@ def read_given(run_dir: Path, plan: Plan) -> Recorded:
     ):
         if ours != theirs:
             raise Refused(f"{run_dir} has other {what} than {wanted}: {theirs}, not {ours}")
+    if changed := list(changes(record.job, record_of(prepared))):
+        raise Refused(f"{run_dir} was made with another job than {wanted} is now (changed since: {', '.join(changed)})")
     return record
+
+
+def job_of(runs: Sequence[Recorded]) -> dict[str, str]:
+    """Return the job with which all these runs were made; empty where one of them does not tell."""
+    return dict(runs[0].job) if all(run.job == runs[0].job for run in runs) else {}
+
+
+def _job_of(run_dir: Path) -> dict[str, str]:
+    """Return the job that a run has recorded; empty where it has recorded none."""
+    try:
+        job = read_facts(run_dir).get(JOB)
+    except RunDirectoryError:
+        return {}
+    return job if isinstance(job, dict) and all(isinstance(value, str) for value in job.values()) else {}
 
 
 def _name_of(scenario: str) -> str:

@@ -168,7 +168,8 @@ def _summary(plan: Plan, rank: int, both: _Both, saved: int | None, killed: bool
     if both.baseline is not None and valid:
         comparable = plan.equivalence.comparable
         until = plan.training.last_step if comparable is None else comparable.losses_until
-        compared, differing = unequal(both.course, both.baseline, plan.equivalence.loss_tolerance)
+        tolerance = 0.0 if plan.equivalence.outdated_by else plan.equivalence.loss_tolerance
+        compared, differing = unequal(both.course, both.baseline, tolerance)
         differing = differing[differing <= until]
         before = _before(plan, saved)
         early = next(_differences(both, differing[differing <= before]), None)

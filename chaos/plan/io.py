@@ -56,6 +56,7 @@ KEYS = (
     "mean_tolerance",
     "state_tolerances",
     "false_alarm",
+    "outdated_by",
     "every_rank_saves",
     "configured",
     "reasons",

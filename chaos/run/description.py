@@ -13,6 +13,7 @@ from chaos.plan.model import Plan
 from chaos.platforms.nodes import NodePlatform, RecordsHosts
 from chaos.run.made_with import ci_job, machine_facts, masked_values, own_code, recorded_command
 from chaos.run.options import RunOptions
+from chaos.run.prepare.measured_job import JOB, record_of
 from chaos.run.prepare.prepared import Prepared
 from chaos.run.prepare.versions import sdk_named
 from chaos.scenario.models.scenario import Scenario
@@ -57,6 +58,7 @@ class Description:
             cell=plan.identity.cell,
             seed=plan.training.seed,
             versions=self._versions,
+            **{JOB: record_of(self._prepared)},
             platform=scenario.cluster.platform,
             sdk=sdk_named(simulated),
             simulated=[{"part": part.part, "layer": part.layer} for part in simulated],

@@ -12,7 +12,7 @@ from typing import Any
 from chaos.scenario.models.scenario import Scenario
 
 _FORMAT = 1
-_NO_MATTER = {"resume", "resume_arguments", "savers", "timings", "controller", "hccl", "storage", "compile_cache"}
+NO_MATTER = {"resume", "resume_arguments", "savers", "timings", "controller", "hccl", "storage", "compile_cache"}
 """Keys of the job that change no loss. Cells that differ in them alone are compared with the same fault-free run."""
 
 
@@ -33,7 +33,7 @@ def baseline_key(
     job to leave out: the keys that change no loss of its kind's own script. A script that the scenario names may read
     them, so there they count.
     """
-    left_out = _NO_MATTER if scenario.job.script else _NO_MATTER.union(same_losses)
+    left_out = NO_MATTER if scenario.job.script else NO_MATTER.union(same_losses)
     job = scenario.job.model_dump(mode="json", exclude=left_out)
     parts: dict[str, Any] = {
         "format": _FORMAT,

@@ -100,6 +100,7 @@ THINGS = (
             "chaos/platforms/kubernetes/names.py": "a framework, as Ascend Operator calls it",
             "chaos/run/prepare/needs.py": PACKAGE_OF_PYTHON,
             "chaos/run/prepare/prepare.py": PACKAGE_OF_PYTHON,
+            "chaos/run/prepare/measured_job.py": PACKAGE_OF_PYTHON,
             "chaos/run/prepare/versions.py": PACKAGE_OF_PYTHON,
             "chaos/trends/from_result.py": PACKAGE_OF_PYTHON,
             "chaos/trends/row.py": PACKAGE_OF_PYTHON,

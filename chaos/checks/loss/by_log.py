@@ -41,20 +41,18 @@ def judge_losses(plan: Plan, logs: Logged, line: str, collector: Collector) -> N
         difference = log.early or log.late
         if difference is not None:
             observation = f"first at rank {log.rank}, step {difference.ours.step}: {_compared(difference)}"
-            collector.fail(
-                expected,
-                observation,
-                line,
-                difference.ours.where,
-                difference.theirs.where,
-                data=about(
-                    log.rank,
-                    step=difference.ours.step,
-                    quantity=LOSS,
-                    expected=str(difference.theirs),
-                    seen=str(difference.ours),
-                ),
+            places = (line, difference.ours.where, difference.theirs.where)
+            data = about(
+                log.rank,
+                step=difference.ours.step,
+                quantity=LOSS,
+                expected=str(difference.theirs),
+                seen=str(difference.ours),
             )
+            if why := plan.equivalence.why_outdated:
+                collector.unknown(expected, f"{observation}; {why}", *places, data=data)
+            else:
+                collector.fail(expected, observation, *places, data=data)
         _judge_missing(log, expected, line, collector)
     if not compared:
         collector.unknown(expected, "not one loss can be compared", line)

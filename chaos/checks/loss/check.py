@@ -126,6 +126,8 @@ def _judge_losses(
     expected: str,
 ) -> None:
     recorded = _recorded_before(history)
+    outdated = plan.equivalence.outdated_by
+    tolerance, report = (0.0, collector.unknown) if outdated else (plan.equivalence.loss_tolerance, collector.fail)
     compared = 0
     silent: dict[int, Event] = {}
     for rank in filter(plan.layout.has_loss, range(plan.layout.ranks)):
@@ -154,12 +156,12 @@ def _judge_losses(
                 collector.unknown(expected, observation, _line(plan), at_baseline(other), data=about(rank, step=step))
             else:
                 compared += 1
-                if not wrong and not close(value, theirs, plan.equivalence.loss_tolerance):
+                if not wrong and not close(value, theirs, tolerance):
                     wrong = True
-                    observation = f"first at rank {rank}, step {step}: {_compared(value, theirs)}"
+                    observation = f"first at rank {rank}, step {step}: {_compared(value, theirs)}{_because(plan)}"
                     places = (_line(plan), ours.source, at_baseline(other))
                     data = about(rank, step=step, quantity=LOSS, expected=theirs, seen=value)
-                    collector.fail(expected, observation, *places, data=data)
+                    report(expected, observation, *places, data=data)
     if not compared:
         collector.unknown(expected, "not one loss can be compared", _line(plan))
     comparable = {
@@ -186,6 +188,11 @@ def _recorded_before(history: History) -> dict[int, set[int]]:
     }
     ended = {rank: {step_of(event) for event in ends} for rank, ends in by_rank(history, "step.end", TRAIN).items()}
     return {rank: steps - {max(steps)} if rank in killed else steps for rank, steps in ended.items()}
+
+
+def _because(plan: Plan) -> str:
+    """Return why a difference does not fail, where no tolerance holds; else nothing."""
+    return f"; {why}" if (why := plan.equivalence.why_outdated) else ""
 
 
 def _compared(ours: float, theirs: float) -> str:

@@ -33,7 +33,10 @@ def judge_mean(
             collector.unknown(expected, f"losses of rank {rank} are missing", line, data=about(rank, step=begins))
             continue
         compared, largest = compared + 1, max(largest, apart)
-        if not apart <= most:
+        if apart and (why := plan.equivalence.why_outdated):
+            observation = f"the mean loss of rank {rank} is off by {apart:.3g}; {why}"
+            collector.unknown(expected, observation, line, data=about(rank, step=begins, quantity=LOSS, seen=apart))
+        elif not apart <= most:
             observation = f"the mean loss of rank {rank} is off by {apart:.3g}"
             collector.fail(expected, observation, line, data=about(rank, step=begins, quantity=LOSS, seen=apart))
     if not compared:

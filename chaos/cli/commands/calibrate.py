@@ -116,7 +116,7 @@ def command(
         if runs is None:
             return codes.INTERRUPTED
         calibration = calibrate(prepared.plan, runs, false_alarm)
-        change = _change(loaded.path, before, calibration, len(runs), dry_run=dry_run)
+        change = _change(loaded.path, before, calibration, runs, dry_run=dry_run)
     except Refused as error:
         raise click.UsageError(str(error)) from error
     _show(prepared, calibration, [run.name for run in runs], change, as_json=as_json)
@@ -144,7 +144,7 @@ def _runs(
         paths = list(dict.fromkeys(find_run(name, reports).resolve() for name in given))
         if len(paths) < LEAST_RUNS:
             raise click.UsageError(f"--from: {len(paths)} runs, {LEAST_RUNS} are needed")
-        return [read_given(path, prepared.plan) for path in paths]
+        return [read_given(path, prepared) for path in paths]
 
     def run(job: Prepared, options: RunOptions) -> RunOutcome:
         with open_progress(to_errors=as_json) as progress:
@@ -159,23 +159,27 @@ def _runs(
         return None
 
 
-def _change(path: Path, before: str, calibration: Calibration, runs: int, *, dry_run: bool) -> str:
+def _change(path: Path, before: str, calibration: Calibration, runs: list[Recorded], *, dry_run: bool) -> str:
     """Write the limits into the scenario, unless it is a dry run. Return the difference of the texts."""
     from chaos.calibration.edit import MARK, with_limits
+    from chaos.calibration.runs import job_of
     from chaos.calibration.store import write
 
     if calibration.tolerance is None:
         return ""
     share, limits = calibration.tolerance.false_alarm, len(calibration.tolerance.limits)
     comment = (
-        f"{MARK}{runs} fault-free runs on {date.today().isoformat()}, {limits} limits;",
+        f"{MARK}{len(runs)} fault-free runs on {date.today().isoformat()}, {limits} limits;",
         f"{MARK}at most {share:.2%} of sound runs exceed one of them (docs/calibrate.md)",
     )
-    after = with_limits(before, calibration.limits(), comment)
+    job = job_of(runs)
+    after = with_limits(before, {**calibration.limits(), **({"measured": job} if job else {})}, comment)
     if not dry_run:
         write(path, before, after)
     lines = unified_diff(before.splitlines(), after.splitlines(), str(path), str(path), lineterm="", n=2)
     shown = "\n".join(lines)
+    if not job:
+        shown += "\nthe runs do not tell of which job they are: the limits are believed whatever becomes of the job"
     return shown if dry_run else f"{shown}\nwritten; chaos calibrate {path} --undo takes it back"
 
 

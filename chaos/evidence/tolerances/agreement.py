@@ -2,7 +2,7 @@
 
 A difference within the limits passes. Without samples of both sides it is unknown. A difference beyond the limits is a
 failure where the limits were measured, and unknown where they are only the tolerance of the losses: weights need not
-have the noise of losses.
+have the noise of losses. Where the limits were measured with another job, each difference is unknown.
 """
 
 from __future__ import annotations
@@ -73,6 +73,9 @@ def agreement(plan: Plan, names: Iterable[str], ours: Event, theirs: Event) -> A
         return Agreement("fail", f"{text_list(found.exact)} must be equal bit for bit", tuple(found.exact))
     if found.infinite:
         return Agreement("fail", f"not finite: {text_list(found.infinite)}", tuple(found.infinite))
+    if why := plan.equivalence.why_outdated:
+        doubtful = (*(name for _, name, _ in found.beyond), *found.lacking, *(name for _, name in found.within))
+        return Agreement("unknown" if doubtful else "pass", why if doubtful else "", tuple(dict.fromkeys(doubtful)))
     measured = bool(plan.equivalence.state_tolerances)
     if found.beyond and measured:
         return _beyond("fail", found)

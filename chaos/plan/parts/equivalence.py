@@ -40,7 +40,8 @@ class Equivalence:
     ``baseline`` is the scenario's word for its source. ``comparable`` is None where the whole run can be compared.
     ``mean_tolerance`` is of the mean loss after the recovery, None where it is not judged. ``state_tolerances`` are
     none where the noise of the parameters has not been measured. ``false_alarm`` is how often a sound run exceeds a
-    tolerance, as it was measured.
+    tolerance, as it was measured. ``outdated_by`` names, in words, what has changed in the job since then: then no
+    tolerance tells anything about this run.
     """
 
     baseline: str
@@ -49,6 +50,15 @@ class Equivalence:
     mean_tolerance: float | None = None
     state_tolerances: tuple[StateTolerance, ...] = ()
     false_alarm: float | None = None
+    outdated_by: tuple[str, ...] = ()
+
+    @property
+    def why_outdated(self) -> str:
+        """Why the tolerances do not hold for this run, and what to do; empty where they hold."""
+        if not self.outdated_by:
+            return ""
+        listed = ", ".join(self.outdated_by)
+        return f"the tolerance was measured with another job (changed since: {listed}); run chaos calibrate again"
 
     @property
     def exact(self) -> bool:

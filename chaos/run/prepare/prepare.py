@@ -23,6 +23,7 @@ from chaos.plan.planned_kind import PlannedKind
 from chaos.plan.source import Source
 from chaos.run.prepare.inputs import planned_inputs
 from chaos.run.prepare.known_failure import unknown_checks
+from chaos.run.prepare.measured_job import changes_since
 from chaos.run.prepare.needs import chosen_sdk, needs_mindio, needs_of_job, needs_of_scenario
 from chaos.run.prepare.on_platform import platform_problems
 from chaos.run.prepare.prepared import Prepared
@@ -138,10 +139,15 @@ def _planned(
         draw_seed=count(fresh_seed() if draw_seed is None else draw_seed).__next__,
         platform=registered.named.traits,
     )
+    equivalence = plan.equivalence
+    if not equivalence.exact:
+        outdated_by = tuple(changes_since(registered.job, scenario, loaded.path.parent))
+        equivalence = replace(equivalence, outdated_by=outdated_by)
     chosen = _chosen(plan, scenario, registered, machine or Machine())
+    outdated = (f"{why[0].upper()}{why[1:]}.",) if (why := equivalence.why_outdated) else ()
     explanation = plan.explanation
-    reasons = (*explanation.reasons, *examined.remarks, *switch_remarks(cell), *chosen)
-    return replace(plan, explanation=replace(explanation, reasons=reasons))
+    reasons = (*explanation.reasons, *examined.remarks, *switch_remarks(cell), *chosen, *outdated)
+    return replace(plan, equivalence=equivalence, explanation=replace(explanation, reasons=reasons))
 
 
 def _missing_files(loaded: LoadedScenario, cell: Cell, kind: JobKind) -> Iterator[Problem]:

@@ -99,6 +99,12 @@ class ExpectLoss(Model):
     false_alarm: float | None = Field(
         None, gt=0, lt=1, description="Share of sound runs that exceed a limit, as it was measured."
     )
+    measured: dict[str, str] = Field(
+        {},
+        max_length=100,
+        description="The job with which the limits were measured: digests and releases, as chaos calibrate writes "
+        "them. With another job what needs a limit is unknown.",
+    )
 
 
 class ExpectRecovery(Model):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,8 @@ import yaml
 from chaos.agent.digests import Sampler
 from chaos.cli import codes
 from chaos.cli.main import entry
+from chaos.run.prepare.measured_job import record_of
+from chaos.run.prepare.prepare import plan_cell, prepare
 from chaos.scenario.load import load_scenario
 from tests.kit.good_run import GoodRun, Record, digests_of, good_run, hex_of
 from tests.kit.tolerant_run import noisy_state
@@ -39,8 +41,9 @@ def runs(
     *,
     noise: bool = True,
     changes: Record | None = None,
+    job: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Write three fault-free runs; return the options that name them."""
+    """Write three fault-free runs of ``job``; return the options that name them."""
     options = []
     for number in range(3):
         files = good_run().baseline
@@ -54,7 +57,10 @@ def runs(
                 state = noisy_state(event["rank"], event.get("step", 0), number if noise else 0)
                 event.update(parameters=digests_of(state), samples=Sampler(1).samples(state.items()))
                 spoil(number, event)
-        run.write(reports / f"noisy-noise-{number}")
+        directory = run.write(reports / f"noisy-noise-{number}")
+        if job is not None:
+            facts = json.loads((directory / "run.json").read_text())
+            (directory / "run.json").write_text(json.dumps({**facts, "token": "t", "job": job}))
         options += ["--from", f"noisy-noise-{number}"]
     return options
 
@@ -168,3 +174,35 @@ def test_integers_that_differ_between_fault_free_runs_get_no_limit(place: Path) 
     assert entry(["calibrate", "noisy.yaml", *runs(place / "reports", counting)]) == codes.PASS
     loss = load_scenario(place / "noisy.yaml", settings={}).cells[0].scenario.expect.loss
     assert loss is not None and (loss.state["*seen"].norm, loss.state["*seen"].sample) == (None, None)
+
+
+def job_of(place: Path) -> dict[str, str]:
+    loaded = load_scenario(place / "noisy.yaml", settings={})
+    return record_of(prepare(loaded, loaded.cells[0], "standin"))
+
+
+def test_the_job_is_recorded_beside_its_limits(place: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    job = job_of(place)
+    assert entry(["calibrate", "noisy.yaml", *runs(place / "reports", job=job)]) == codes.PASS
+    assert "do not tell" not in capfd.readouterr().out
+    loaded = load_scenario(place / "noisy.yaml", settings={})
+    loss = loaded.cells[0].scenario.expect.loss
+    assert loss is not None and loss.measured == job
+    assert plan_cell(loaded, loaded.cells[0]).equivalence.outdated_by == ()
+    assert entry(["calibrate", "noisy.yaml", "--undo"]) == codes.PASS
+    assert (place / "noisy.yaml").read_text() == _SCENARIO
+
+
+def test_runs_that_do_not_tell_their_job_give_limits_without_a_record(
+    place: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert entry(["calibrate", "noisy.yaml", *runs(place / "reports")]) == codes.PASS
+    assert "the runs do not tell of which job they are" in capfd.readouterr().out
+    assert "measured:" not in (place / "noisy.yaml").read_text()
+
+
+def test_a_run_of_the_job_before_a_change_is_refused(place: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    options = runs(place / "reports", job=job_of(place))
+    (place / "noisy.yaml").write_text(_SCENARIO.replace("steps: 12", "steps: 12, seed: 7"))
+    assert entry(["calibrate", "noisy.yaml", *options]) == codes.USAGE
+    assert "was made with another job than noisy is now (changed since: job.seed)" in capfd.readouterr().err

@@ -18,6 +18,7 @@ LIMITS: dict[str, Any] = {
     "mean": 0.002,
     "state": {"moments.*weight": {"norm": 0.1, "sample": 0.5}, "*bias": {}},
     "false_alarm": 0.01,
+    "measured": {"job.script": "12e456789012", "cluster.ranks": "2", "numpy": "2.0"},
 }
 
 FORMS = {
