@@ -5,6 +5,7 @@ from __future__ import annotations
 from chaos.checks.loss import by_log
 from chaos.checks.resume.apart import judge_apart
 from chaos.checks.resume.batches import judge_batches
+from chaos.checks.resume.other_step import judge_other_step
 from chaos.checks.resume.replay import judge_replay
 from chaos.checks.resume.restored import judge_loads
 from chaos.checks.resume.sequences import judge_sequences
@@ -65,6 +66,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     else:
         _judge_first_steps(plan, history, saved, logs, collector)
         judge_loads(plan, history, artifacts, saved, collector)
+    judge_other_step(plan, history, artifacts, collector)
     # Where a recovery replays steps within the faulted launch, its own part has judged them.
     judge_sequences(plan, history, logs, (RESUME,) if goes_on(plan) else (TRAIN, RESUME), collector)
     judge_batches(plan, history, Baseline(plan, history, artifacts), saved, collector)

@@ -1,4 +1,4 @@
-"""Defects of a resumed job that has read several checkpoints: its state is not that of the newest one."""
+"""Defects of a resumed job whose state is not that of the newest checkpoint, of several that it may have read."""
 
 from __future__ import annotations
 
@@ -43,6 +43,12 @@ def _goes_on_from_neither(records: Records) -> None:
     initial["parameters"] = dict.fromkeys(initial["parameters"], "0" * 32)
 
 
+def _counts_newer_than_its_state(records: Records) -> None:
+    parameters = records.first("initial", attempt="resume", rank=1)["parameters"]
+    older = records.digest(1, OLDER)["parameters"]
+    parameters.update({name: value for name, value in older.items() if name != "global_step"})
+
+
 DEFECTS = (
     _defect(
         "older-of-two-files",
@@ -64,6 +70,13 @@ DEFECTS = (
         recorded(_takes_older_moments),
         "each rank goes on with the weights and optimizer state of the file that it loaded",
         "parameters of rank 1 are not the file's: moments.",
+    ),
+    _defect(
+        "older-state-under-a-newer-counter",
+        "Rank 1 counts step 6 and holds the state of step 3.",
+        recorded(_counts_newer_than_its_state),
+        "each rank goes on with the weights of the step that it counts",
+        f"rank 1 holds the weights of step {OLDER}, its counter says {NEWEST}; it loaded ",
     ),
     _defect(
         "neither-of-two-files",
