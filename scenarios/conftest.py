@@ -2,6 +2,8 @@
 
 import pytest
 
+from chaos.pytest_plugin.scenario_item import ScenarioItem
+
 NIGHTLY = {
     "mindformers-callbacks": ["loading=path"],
     "mindformers-kill-resume": ["config=llama.yaml", "config=qwen3.yaml"],
@@ -74,12 +76,16 @@ AT_NIGHT = {
 @pytest.hookimpl(tryfirst=True)  # before -m chooses
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark the cells of the night, and begin with the longest, so that no worker is left alone with them."""
-    night = {f"{scenario}[{cell}]" for scenario, cells in NIGHTLY.items() for cell in cells}
-    night |= {*SHOWN_BY, *RUN_BY_TESTS, *AT_NIGHT}
     for item in items:
-        if item.name in night or item.name.partition("[")[0] in night:
+        if isinstance(item, ScenarioItem) and _is_of_the_night(item):
             item.add_marker("nightly")
     items.sort(key=_length)
+
+
+def _is_of_the_night(item: ScenarioItem) -> bool:
+    scenario = item.cell.scenario.name
+    named = [cell.name in NIGHTLY.get(scenario, ()) for cell in item.cells]
+    return all(named) or any(scenario in names for names in (SHOWN_BY, RUN_BY_TESTS, AT_NIGHT))
 
 
 def _length(item: pytest.Item) -> int:

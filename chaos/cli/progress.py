@@ -26,6 +26,14 @@ if TYPE_CHECKING:
     from chaos.live.terminal.looking import Looking
 
 
+_WAITS = "; it waits "
+
+
+def is_wait_for_cores(line: str) -> bool:
+    """Return whether a plain line says that the run waits for processor cores, and who holds them."""
+    return _WAITS in line and line.rstrip().endswith(" h at most")
+
+
 @contextmanager
 def open_progress(*, to_errors: bool = False, stream: TextIO | None = None) -> Iterator[Progress]:
     """Show progress on standard output, or on standard error where standard output is for the result."""
@@ -73,7 +81,7 @@ class PlainProgress:
 
     def wait_for_cores(self, reason: str, seconds: float) -> None:
         """Print who holds the cores, and how long the run waits for them."""
-        self.note(f"{reason}; it waits {seconds / 3600:g} h at most")
+        self.note(f"{reason}{_WAITS}{seconds / 3600:g} h at most")
 
     def flush(self) -> None:
         """Print the events that are held back for several ranks at a time."""

@@ -19,9 +19,8 @@ def run_command(config: pytest.Config, scenario: Path, cells: Sequence[Cell], se
     """Return the command that runs these cells of a scenario file."""
     command = ["run", str(scenario)]
     command += ["--json", "--reports", str(reports_of(config)), "--sdk", config.getoption("--chaos-sdk")]
-    if (workers := int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))) > 1:
-        # The first of several jobs would take all cores, and the others would wait for it.
-        command += ["--cores", str(max(1, len(os.sched_getaffinity(0)) // workers))]
+    if (cores := cores_of()) is not None:
+        command += ["--cores", str(cores)]
     if platform := config.getoption("--chaos-platform"):
         command += ["--platform", platform]
     if (inventory := inventory_of(config)) is not None:
@@ -30,10 +29,19 @@ def run_command(config: pytest.Config, scenario: Path, cells: Sequence[Cell], se
         command += ["--cell", cell.name] if cell.name else []
     for name, value in settings.items():
         command += ["--set", f"{name}={value}"]
-    return _with_parent(config, command)
+    return with_parent(config, command)
 
 
-def _with_parent(config: pytest.Config, arguments: list[str]) -> list[str]:
+def cores_of() -> int | None:
+    """Return the cores of a job beside those of other workers; None for all that are free.
+
+    The first of several jobs would take all cores, and the others would wait for it.
+    """
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    return max(1, len(os.sched_getaffinity(0)) // workers) if workers > 1 else None
+
+
+def with_parent(config: pytest.Config, arguments: Sequence[str]) -> list[str]:
     """Return a command with these arguments that ends in order when this process does, even by SIGKILL."""
     from chaos.cli.with_parent import command_of, tied
 

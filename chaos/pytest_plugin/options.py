@@ -13,7 +13,7 @@ UNUSED: pytest.StashKey[set[str]] = pytest.StashKey()
 def add_options(parser: pytest.Parser) -> None:
     """Add the plugin's options."""
     group = parser.getgroup("chaos", "chaos scenarios")
-    group.addoption("--chaos-reports", metavar="DIR", help="Directory for the runs. Default: reports in the rootdir.")
+    group.addoption("--chaos-reports", metavar="DIR", help="Directory for the runs. Default: see chaos_reports.")
     group.addoption(
         "--chaos-set",
         action="append",
@@ -29,6 +29,11 @@ def add_options(parser: pytest.Parser) -> None:
     )
     group.addoption("--chaos-platform", metavar="NAME", help="Platform of the jobs, whatever the files say.")
     group.addoption("--chaos-inventory", metavar="FILE", help="The hosts of --chaos-platform ssh.")
+    parser.addini(
+        "chaos_reports",
+        "Directory for the runs, below that of pytest's configuration; without one, below the working directory.",
+        default="reports",
+    )
     parser.addini("chaos_command", "Command that runs chaos. Default: this Python with -m chaos.", type="args")
 
 
@@ -61,6 +66,11 @@ def inventory_of(config: pytest.Config) -> Path | None:
 
 
 def reports_of(config: pytest.Config) -> Path:
-    """Return the directory for the runs."""
-    given = config.getoption("--chaos-reports")
-    return config.invocation_params.dir / given if given else config.rootpath / "reports"
+    """Return the directory for the runs: one for all calls in a project, from whatever directory and for whatever file.
+
+    Without a configuration pytest's root directory depends on the files of the call, so it is not used then.
+    """
+    if given := config.getoption("--chaos-reports"):
+        return config.invocation_params.dir / str(given)
+    base = config.invocation_params.dir if config.inipath is None else config.inipath.parent
+    return base / str(config.getini("chaos_reports"))

@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+_IN_SCENARIO = re.compile(r"scenario\.yaml:(\d{1,9})")
+
+
+def line_of(result: Mapping[str, Any], first: int) -> int:
+    """Return the line of the scenario that the cause of the verdict names, else its ``first`` line.
+
+    A key that the scenario lacks has line 1 as its place, which tells a reader nothing.
+    """
+    deciding = [check for check in result["checks"] if check.get("order") is not None]
+    for check in sorted(deciding, key=lambda check: int(check["order"])):
+        for place in check["where"]:
+            if (found := _IN_SCENARIO.fullmatch(place)) is not None and int(found[1]) > 1:
+                return int(found[1])
+    return first
 
 
 def properties(result: Mapping[str, Any]) -> Iterator[tuple[str, object]]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from chaos.pytest_plugin import ids
 from chaos.pytest_plugin.options import UNUSED, inventory_of, settings_of
 from chaos.pytest_plugin.scenario_item import ScenarioItem
 
@@ -29,8 +30,9 @@ class ScenarioFile(pytest.File):
         except (ScenarioError, RegistryError) as error:
             raise self.CollectError(str(error)) from None
         groups: Sequence[tuple[Cell, ...]] = pairs(cells) or [(cell,) for cell in cells]
-        for group in groups:
-            yield ScenarioItem.from_parent(self, name=_item_name(group), cells=group, settings=settings)
+        names = ids.unique(ids.item_name(group[0].scenario.name, [cell.name for cell in group]) for group in groups)
+        for name, group in zip(names, groups, strict=True):
+            yield ScenarioItem.from_parent(self, name=name, cells=group, settings=settings)
 
     def _load(self) -> tuple[tuple[Cell, ...], dict[str, str]]:
         from chaos.run.prepare.on_platform import on_platform
@@ -54,9 +56,3 @@ class ScenarioFile(pytest.File):
             known = ", ".join(sorted(names.platforms))
             raise pytest.UsageError(f"--chaos-platform: no platform {name!r}; there are {known}")
         return name
-
-
-def _item_name(cells: tuple[Cell, ...]) -> str:
-    """Return ``name[cell]``; for two compared cells, ``name[one | other]``."""
-    names = " | ".join(cell.name for cell in cells)
-    return f"{cells[0].scenario.name}[{names}]" if names else cells[0].scenario.name

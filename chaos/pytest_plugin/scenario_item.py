@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
+from chaos.api.process import run_to_end
 from chaos.pytest_plugin import needs
+from chaos.pytest_plugin.attachments import Attachment, attach_to_allure, attachments
 from chaos.pytest_plugin.command import run_command
 from chaos.pytest_plugin.description import describe, describe_comparison
+from chaos.pytest_plugin.ids import earlier_name
+from chaos.pytest_plugin.live_lines import live_lines
 from chaos.pytest_plugin.options import reports_of
-from chaos.pytest_plugin.outcomes import FailedElsewhere, NoVerdict, ScenarioFailed
+from chaos.pytest_plugin.outcomes import FailedElsewhere, NoVerdict, ScenarioFailed, VerdictFail
 from chaos.pytest_plugin.output import read_output
-from chaos.pytest_plugin.process import run_to_end
-from chaos.pytest_plugin.properties import properties
+from chaos.pytest_plugin.properties import line_of, properties
 from chaos.pytest_plugin.status_line import status_line
 
 if TYPE_CHECKING:
+    from _pytest._code.code import TerminalRepr
+
     from chaos.scenario.load import Cell
     from chaos.scenario.models.scenario import Finding
 
@@ -37,45 +42,77 @@ class ScenarioItem(pytest.Item):
         self.extra_keyword_matches.update(
             f"{name}-{value}" for other_cell in cells for name, value in other_cell.values.items()
         )
+        self.extra_keyword_matches.add(earlier_name(cell.scenario.name, [other_cell.name for other_cell in cells]))
         for tag in cell.scenario.tags:
             # Tags need not be registered in the project's configuration: the scenario file declares them.
             self.config.addinivalue_line("markers", f"{tag}: a tag of chaos scenarios")
             self.add_marker(tag)
 
     def setup(self) -> None:
-        """Run the scenario. Skips if the machine does not meet a need; raises if there is no verdict."""
+        """Skip the test if the machine does not meet a need of the scenario."""
         if self.config.getoption("setuponly", False):
             return
         if missing := needs.unmet_needs(self.cell.scenario, reports_of(self.config)):
             pytest.skip("this machine lacks " + ", ".join(missing))
+
+    def runtest(self) -> None:
+        """Run the scenario and judge it.
+
+        Raises NoVerdict where there is none or it is unknown, ScenarioFailed for verdict fail, and FailedElsewhere for
+        a failure beyond the scenario's known finding.
+        """
+        said = live_lines(self.config, self.name)
         with status_line(self.config, reports_of(self.config)):
-            status, output, errors = run_to_end(self.command(), self.config.rootpath)
+            status, output, errors = run_to_end(self.command(), self.config.rootpath, said)
         if errors:
-            self.add_report_section("setup", "stderr", errors)
-        self.results, self.comparisons = read_output(self.name, len(self.cells), status, output, errors)
-        for cell, result in zip(self.cells, self.results, strict=False):
-            place = f"[{cell.name}]" if len(self.cells) > 1 else ""
-            self.user_properties.extend((f"{name}{place}", value) for name, value in properties(result))
+            self.add_report_section("call", "stderr", errors)
+        answer = read_output(self.name, len(self.cells), status, output, errors)
+        self.results, self.comparisons = answer.results, answer.comparisons
+        self._add_properties()
+        attach_to_allure(self.config, self.attachments())
         if self._verdict() == "unknown":
-            raise NoVerdict(self._describe("unknown"), pytrace=False)
+            raise NoVerdict(self._describe("unknown"))
+        known = self._known()
         # Only now, since a finding may hold with one SDK only, and the result names the SDK of the run.
-        if (known := self._known()) is not None:
+        if known is not None:
             where = ", ".join(self._failing()) + (f" with the SDK {known.sdk}" if known.sdk else "")
             reason = f"{known.id}: known defect, fails in {where}; see docs/findings.md"
             self.add_marker(pytest.mark.xfail(reason=reason, raises=ScenarioFailed, strict=known.always))
+        if self._verdict() == "fail":
+            self._fail(known)
 
-    def runtest(self) -> None:
-        """Judge the run. Raises ScenarioFailed for verdict fail, FailedElsewhere beyond its known finding."""
-        if self._verdict() == "pass":
-            return
+    def attachments(self) -> list[Attachment]:
+        """Return the files of the runs that reports of tests show."""
+        return list(attachments(self.results))
+
+    def _fail(self, known: Finding | None) -> NoReturn:
         from chaos.run.prepare.known_failure import failing_checks, unexpected
 
-        text, failing = self._describe("fail"), self._failing()
+        lines, failing = self._describe("fail"), self._failing()
         others = unexpected(failing_checks(self.results, self.comparisons), failing)
-        if others and (known := self._known()) is not None:
+        if others and known is not None:
             explanation = f"{known.id} fails in {', '.join(failing)}; this failed in {', '.join(others)} too"
-            raise FailedElsewhere(f"{text}\n{explanation}", pytrace=False)
-        raise ScenarioFailed(text, pytrace=False)
+            raise FailedElsewhere([lines[0], explanation, *lines[1:]])
+        raise ScenarioFailed(lines)
+
+    def _add_properties(self) -> None:
+        """Add what JUnit shows of the run beside its outcome: first the place of the scenario."""
+        first = self.reportinfo()[1] + 1
+        line = next((found for result in self.results if (found := line_of(result, 0))), first)
+        self.user_properties.extend([("file", self._shown(self.path)), ("line", line)])
+        for cell, result in zip(self.cells, self.results, strict=False):
+            place = f"[{cell.name}]" if len(self.cells) > 1 else ""
+            self.user_properties.extend((f"{name}{place}", value) for name, value in properties(result))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> str | TerminalRepr:
+        """Return the text of an outcome alone, with its first line as the message and the scenario as the place."""
+        if not isinstance(excinfo.value, (NoVerdict, VerdictFail)):
+            return super().repr_failure(excinfo, style)
+        shown = excinfo.getrepr(style="value")
+        if (crash := shown.reprcrash) is not None:
+            path, line, _ = self.reportinfo()
+            crash.path, crash.lineno, crash.message = str(path), line + 1, str(excinfo.value).partition("\n")[0]
+        return shown
 
     def _failing(self) -> tuple[str, ...]:
         """Return the checks in which it may fail by its finding."""
@@ -94,22 +131,21 @@ class ScenarioItem(pytest.Item):
         return next((verdict for verdict in ("fail", "unknown") if verdict in verdicts), "pass")
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Return the scenario file, its first line, and the name of the cell."""
-        return self.path, 0, self.name
+        """Return the scenario file, the line of its name, and the name of the cell."""
+        return self.path, max(0, self.cell.lines.nearest("name")[0] - 1), self.name
 
     def command(self) -> list[str]:
         """Return the command that runs the cells."""
         return run_command(self.config, self.path, self.cells, self.settings)
 
-    def _describe(self, verdict: str) -> str:
+    def _describe(self, verdict: str) -> list[str]:
         scenario = self._shown(self.path)
-        lines = [describe(result, scenario=scenario) for result in self.results if result["verdict"] != "pass"]
-        lines += [
-            describe_comparison(self.name, comparison)
-            for comparison in self.comparisons
-            if comparison["verdict"] != "pass"
-        ]
-        return "\n".join(lines) or f"{self.name}: {verdict}"
+        lines: list[str] = []
+        for result in self.results:
+            lines += describe(result, scenario=scenario) if result["verdict"] != "pass" else []
+        for comparison in self.comparisons:
+            lines += describe_comparison(self.name, comparison) if comparison["verdict"] != "pass" else []
+        return lines or [f"{self.name}: {verdict}"]
 
     def _shown(self, path: Path) -> str:
         root = self.config.rootpath

@@ -115,11 +115,21 @@ def _terminal(config: pytest.Config) -> TextIO | None:
     capture = plugins.get_plugin("capturemanager")
     if plugins.get_plugin("terminalreporter") is None or capture is None or _has_workers(config):
         return None
+    if config.getoption("capture") == "no":  # then a run prints its lines (live_lines.py)
+        return None
     with capture.global_and_fixture_disabled():
         stream: TextIO | None = getattr(config.get_terminal_writer(), "_file", None)
         if stream is None or not stream.isatty() or os.environ.get("TERM") in ("dumb", "unknown"):
             return None
         return os.fdopen(os.dup(stream.fileno()), "w", encoding="utf-8", errors="replace")
+
+
+def has_status_line(config: pytest.Config) -> bool:
+    """Return whether the present run is shown in lines below pytest's own."""
+    if (terminal := _terminal(config)) is None:
+        return False
+    terminal.close()
+    return True
 
 
 def _has_workers(config: pytest.Config) -> bool:

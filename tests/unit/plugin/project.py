@@ -59,7 +59,8 @@ if answer.get("hang"):
     os.kill(os.getppid(), signal.SIGINT)
     signal.pause()
 if answer.get("result"):
-    entry = {{"scenario": "x", "cell": cell, "run": "run-1", "directory": "/r/run-1", "result": answer["result"]}}
+    directory = answer.get("directory", "/r/run-1")
+    entry = {{"scenario": "x", "cell": cell, "run": "run-1", "directory": directory, "result": answer["result"]}}
     print(json.dumps({{"cells": [entry] * answer.get("cells", 1), **answer.get("more", {{}})}}))
 sys.exit(answer["status"])
 """

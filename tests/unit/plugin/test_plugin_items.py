@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Sequence
@@ -13,6 +14,7 @@ import pytest
 
 from chaos.base.wait import wait_for
 from chaos.pytest_plugin.description import describe
+from chaos.pytest_plugin.ids import item_name
 from chaos.pytest_plugin.scenario_item import ScenarioItem
 from chaos.scenario.names import KnownNames
 from tests.kit.spread import at_night, daily
@@ -29,7 +31,31 @@ def test_every_cell_is_an_item_and_other_yaml_files_are_none(project: Project) -
     (project.pytester.path / "scenarios" / "values.yaml").write_text("replicas: 3\n")
     result = project.run("--collect-only", "-q")
     items = [line for line in result.outlines if "::" in line]
-    assert items == ["scenarios/kill-rank.yaml::kill-rank[victim=1]", "scenarios/kill-rank.yaml::kill-rank[victim=2]"]
+    assert items == ["scenarios/kill-rank.yaml::kill-rank:victim=1", "scenarios/kill-rank.yaml::kill-rank:victim=2"]
+
+
+def test_ids_need_no_quotes_in_a_shell_and_are_unique(project: Project) -> None:
+    cells = ['a="high level"', "a=[1, 2]", "a=b/c;$(d)", "a=::", "target=#2"]
+    names = [item_name("kill-rank", [cell]) for cell in cells]
+    assert names == [f"kill-rank:{cell}" for cell in ("a=high-level", "a=1,2", "a=b/c-d-", "a=:", "target=%2")]
+    assert [shlex.quote(name) for name in names] == names
+    project.scenario(
+        head="matrix: {victim: [1], value: [high level, high-level]}\ndescription: with ${value}", victim=AXIS
+    )
+    result = project.run("--collect-only", "-q")
+    items = [line.partition("::")[2] for line in result.outlines if "::" in line]
+    assert items == ["kill-rank:victim=1,value=high-level", "kill-rank:victim=1,value=high-level.2"]
+
+
+def test_ids_of_earlier_versions_still_select(project: Project) -> None:
+    project.scenario(head="matrix: {victim: [1, 2], value: [high level]}\ndescription: with ${value}", victim=AXIS)
+    earlier = 'kill-rank[victim=2,value="high level"]'
+    (item,) = project.pytester.inline_genitems(f"scenarios/kill-rank.yaml::{earlier}", "--noconftest")[0]
+    assert item.name == "kill-rank:victim=2,value=high-level"
+    assert earlier in item.extra_keyword_matches
+    project.answer("pass", 0)
+    project.run("-k", "kill-rank[victim and victim-2").assert_outcomes(passed=1, deselected=1)
+    assert len(project.pytester.inline_genitems("scenarios/kill-rank.yaml::kill-rank", "--noconftest")[0]) == 2
 
 
 def test_runs_breed_no_tests(project: Project) -> None:
@@ -187,7 +213,7 @@ def test_a_fail_in_another_check_than_the_findings_is_a_plain_failure(project: P
     result = project.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
-        ["*expected  the checkpoint holds step 5", "*F-01 fails in loss; this failed in checkpoint too*"]
+        ["*F-01 fails in loss; this failed in checkpoint too*", "*expected  the checkpoint holds step 5"]
     )
     result.stdout.no_fnmatch_line("*Traceback*")
 
@@ -287,6 +313,8 @@ def test_junit_holds_the_phases_and_tells_failures_from_errors(project: Project)
         found = {element.get("name"): element.get("value") for element in case.findall("properties/property")}
         headline = {"headline": "checkpoint: step 4, not 5", "headline.id": "checkpoint-1"}
         assert found == {
+            "file": "scenarios/kill-rank.yaml",
+            "line": "2" if verdict == "pass" else "7",
             "run": "run-1",
             "verdict": verdict,
             **({} if verdict == "pass" else headline),
@@ -295,6 +323,22 @@ def test_junit_holds_the_phases_and_tells_failures_from_errors(project: Project)
             "recovery.total": "9.5",
         }
     assert "seen      it holds step 4" in (cases[1].findtext("failure") or "")
+    messages = [case[-1].get("message") for case in cases[1:]]
+    assert messages == ["checkpoint: step 4, not 5", "checkpoint: step 4, not 5"]
+
+
+def test_the_time_of_a_run_is_that_of_the_tests_call(project: Project) -> None:
+    project.answer("pass", 0)
+    project.run("--durations=0", "-vv").stdout.re_match_lines([r".*s call +scenarios/kill-rank\.yaml::kill-rank$"])
+
+
+def test_a_message_is_the_headline_and_its_text_has_ten_lines(project: Project) -> None:
+    project.answer(None, 3, errors="".join(f"line {number}\n" for number in range(100)))
+    project.run("--junitxml=junit.xml").assert_outcomes(errors=1)
+    (error,) = ET.parse(project.pytester.path / "junit.xml").getroot().findall(".//testcase/error")
+    assert error.get("message") == "kill-rank: the harness failed"
+    lines = (error.text or "").splitlines()
+    assert (len(lines), lines[-2:]) == (10, ["… 92 lines more", "line 99"])
 
 
 @pytest.mark.nightly
@@ -355,7 +399,7 @@ def test_two_cells_that_are_compared_are_one_item(project: Project) -> None:
     (call,) = project.calls()
     assert [call[index + 1] for index, word in enumerate(call) if word == "--cell"] == ["victim=1", "victim=2"]
     items = [line for line in project.run("--collect-only", "-q").outlines if "::" in line]
-    assert items == ["scenarios/kill-rank.yaml::kill-rank[victim=1 | victim=2]"]
+    assert items == ["scenarios/kill-rank.yaml::kill-rank:victim=1+victim=2"]
 
 
 def test_a_comparison_that_fails_fails_the_item_and_is_shown(project: Project) -> None:
@@ -380,7 +424,7 @@ def test_an_unknown_comparison_is_an_error(project: Project) -> None:
 
 def described(checks: Sequence[dict[str, Any]], **more: Any) -> list[str]:
     result = {**EMPTY, "verdict": "fail", "checks": checks, "directory": "/r", **more}
-    return describe(result, scenario="scenarios/s.yaml").splitlines()
+    return describe(result, scenario="scenarios/s.yaml")
 
 
 def test_a_description_begins_with_what_broke_first() -> None:
