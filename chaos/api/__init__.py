@@ -8,7 +8,8 @@ Example::
     assert outcome.verdict == "pass", outcome
     assert outcome.recovery.total < 60
 
-Names that are listed here keep their meaning; all other modules of ``chaos`` may change with any release.
+:mod:`chaos.api.checks` has what checks beside a scenario need. Names that are listed here and there keep their meaning;
+all other modules of ``chaos`` may change with any release.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +29,8 @@ class Chaos:
         platform: the platform of the job, whatever the scenario says.
         inventory: the hosts of the platform ``ssh``.
         cores: the number of cores that a job may take; all that are free by default.
+        allow_checks: own checks of the scenarios that may run, as ``module:function``.
+        allow_hooks: commands of their hooks that may run, as for a shell.
         on_line: is called with each line that the run prints, from another thread.
     """
 
@@ -41,6 +43,8 @@ class Chaos:
         platform: str | None = None,
         inventory: str | Path | None = None,
         cores: int | None = None,
+        allow_checks: Iterable[str] = (),
+        allow_hooks: Iterable[str] = (),
         on_line: Callable[[str], None] | None = None,
     ) -> None:
         self._directory = Path(directory or Path.cwd()).absolute()
@@ -48,6 +52,10 @@ class Chaos:
         self._options += [] if platform is None else ["--platform", platform]
         self._options += [] if inventory is None else ["--inventory", str(self._directory / inventory)]
         self._options += [] if cores is None else ["--cores", str(cores)]
+        for name in allow_checks:
+            self._options += ["--allow-checks", name]
+        for words in allow_hooks:
+            self._options += ["--allow-hook", words]
         self._on_line = on_line
 
     def run(
@@ -148,11 +156,20 @@ def run(
     sdk: str = "auto",
     platform: str | None = None,
     cores: int | None = None,
+    allow_checks: Iterable[str] = (),
+    allow_hooks: Iterable[str] = (),
     set: Mapping[str, object] | None = None,
     **parameters: object,
 ) -> Run:
     """Run one cell of a scenario to its verdict, and return the run. :class:`Chaos` describes the arguments."""
-    chaos = Chaos(reports=reports, sdk=sdk, platform=platform, cores=cores)
+    chaos = Chaos(
+        reports=reports,
+        sdk=sdk,
+        platform=platform,
+        cores=cores,
+        allow_checks=allow_checks,
+        allow_hooks=allow_hooks,
+    )
     return chaos.run(scenario, cell=cell, seed=seed, baseline=baseline, set={**(set or {}), **parameters})
 
 

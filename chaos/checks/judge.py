@@ -10,6 +10,7 @@ from pathlib import Path
 from chaos.base.plain_files import Share, TooMuch, read_plain, reading_at_most
 from chaos.checks.loss.blind_limits import limits_left_out
 from chaos.checks.mechanism.protected import protection_left_out
+from chaos.checks.own.statements import own_statements
 from chaos.checks.recovery.left_out import phases_left_out
 from chaos.checks.recovery.measured import Recovery
 from chaos.checks.recovery.pace import pace_left_out
@@ -74,6 +75,7 @@ def _judge(run_dir: Path, checks: dict[str, Check | EntryPoint] | None) -> Judge
         if not check_findings and all(exclusion.check != name for exclusion in left_out):
             check_findings = [Finding(name, "unknown", "the check makes a statement about the run", "it made none")]
         findings.extend(_presentable(finding, run_dir) for finding in check_findings)
+    findings.extend(_presentable(finding, run_dir) for finding in own_statements(history))
     findings = with_elements(_without_blame(findings), artifacts)
     verdict = worst([finding.verdict for finding in findings])
     left_out += _unjudged(plan, history, artifacts)

@@ -63,6 +63,21 @@ def settings_option(about: str, shell_complete: Complete | None = None) -> Calla
 set_option = settings_option("Give a variable of the scenario another value")
 
 
+allow_checks_option = click.option(
+    "--allow-checks",
+    "allow_checks",
+    multiple=True,
+    metavar="MODULE:FUNCTION",
+    help="Run this check of the scenario's own, which is Python code beside it; repeat it for more.",
+)
+allow_hook_option = click.option(
+    "--allow-hook",
+    "allow_hooks",
+    multiple=True,
+    metavar="COMMAND",
+    help="Run this command of the scenario's hooks, exactly with these arguments; repeat it for more.",
+)
+
 inventory_option = click.option(
     "--inventory",
     type=click.Path(dir_okay=False, path_type=Path),

@@ -25,6 +25,10 @@ def run_command(config: pytest.Config, scenario: Path, cells: Sequence[Cell], se
         command += ["--platform", platform]
     if (inventory := inventory_of(config)) is not None:
         command += ["--inventory", str(inventory)]
+    for name in config.getoption("--chaos-allow-checks"):
+        command += ["--allow-checks", name]
+    for words in config.getoption("--chaos-allow-hook"):
+        command += ["--allow-hook", words]
     for cell in cells:
         command += ["--cell", cell.name] if cell.name else []
     for name, value in settings.items():

@@ -39,6 +39,8 @@ class ChaosOfTest(Chaos):
             platform=config.getoption("--chaos-platform"),
             inventory=inventory_of(config),
             cores=cores_of(),
+            allow_checks=config.getoption("--chaos-allow-checks"),
+            allow_hooks=config.getoption("--chaos-allow-hook"),
             on_line=live_lines(config, item.name),
         )
 

@@ -29,6 +29,12 @@ def add_options(parser: pytest.Parser) -> None:
     )
     group.addoption("--chaos-platform", metavar="NAME", help="Platform of the jobs, whatever the files say.")
     group.addoption("--chaos-inventory", metavar="FILE", help="The hosts of --chaos-platform ssh.")
+    group.addoption(
+        "--chaos-allow-checks", action="append", default=[], metavar="MODULE:FUNCTION", help="Allow a scenario's check."
+    )
+    group.addoption(
+        "--chaos-allow-hook", action="append", default=[], metavar="COMMAND", help="Allow a command of its hooks."
+    )
     parser.addini(
         "chaos_reports",
         "Directory for the runs, below that of pytest's configuration; without one, below the working directory.",

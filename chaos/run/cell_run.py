@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from chaos.base.clock import Clock
 from chaos.base.rank_sets import named
@@ -19,6 +19,8 @@ from chaos.machine.ascend.quarantine import node_name
 from chaos.machine.job.protocol import HelperLost, Platform
 from chaos.machine.leases import Lease, Leases
 from chaos.machine.linux.commands import SystemCommands
+from chaos.own.allowed import has_own_code
+from chaos.own.hooks import HookFailed
 from chaos.plan import io
 from chaos.plan.model import Plan
 from chaos.platforms.nodes import NamesNodes, NodePlatform
@@ -30,6 +32,7 @@ from chaos.run.launch.launches import Launches, record_deadline
 from chaos.run.launch.ports_taken import PortTaken
 from chaos.run.made_with import masked_values
 from chaos.run.options import RunOptions, RunOutcome
+from chaos.run.own_code import OwnCode
 from chaos.run.prepare.inputs import InputChanged, Inputs
 from chaos.run.prepare.prepare import plan_cell
 from chaos.run.prepare.prepared import Prepared
@@ -89,7 +92,7 @@ class CellRun:
         self._prepared = prepared
         self._cell = prepared.cell
         self._plan = prepared.plan
-        self._reports, self._page = options.reports, options.page
+        self._options, self._reports, self._page = options, options.reports, options.page
         self._progress = progress
         self._clock = clock
         self._leases = leases
@@ -134,13 +137,22 @@ class CellRun:
             self._description.write(owned, plan, scenario)
             point_latest(self._reports, owned.run)
             self._progress.follow(owned.path)
-            recorded = self._record(owned, plan, scenario)
+            own = self._own_code(owned)
+            recorded = self._record(owned, plan, scenario, own)
             # The readers and judges of a run are imported when there is something to read: the job starts sooner.
             from chaos.report.analyze import analyze
 
             result = analyze(owned.path, page=self._progress.note if self._page else None)
             self._remember(owned.path)
+            if own is not None:
+                own.notify(result)
         return RunOutcome(owned.path, result.verdict, recorded.interrupted)
+
+    def _own_code(self, owned: RunDirectory) -> OwnCode | None:
+        """Return the scenario's own code; None where it has none."""
+        if not has_own_code(self._cell.scenario):
+            return None
+        return OwnCode(self._prepared, self._options, owned, self._clock, self._progress)
 
     def _remember(self, run_dir: Path) -> None:
         """Add the run to the store of runs. A store that cannot be written is told, and changes no verdict."""
@@ -149,13 +161,15 @@ class CellRun:
         for sentence in record_run(self._reports, run_dir):
             self._progress.note(sentence)
 
-    def _record(self, owned: RunDirectory, plan: Plan, scenario: Scenario) -> Recorded:
-        """Run with a history. Errors of the harness are recorded and raised."""
+    def _record(self, owned: RunDirectory, plan: Plan, scenario: Scenario, own: OwnCode | None = None) -> Recorded:
+        """Run with a history, and with the scenario's own code. Errors of the harness are recorded and raised."""
         recorded, error = Recorded(), None
         path = owned.path / "history" / "harness.jsonl"
         with HistoryWriter(path, writer="harness", run=owned.token, clock=self._clock) as history:
-            self._record_start(owned, plan, scenario, history)
+            self._record_start(owned, plan, scenario, history, checks=() if own is None else scenario.checks)
             try:
+                if own is not None:
+                    own.before(history)
                 self._whole(owned, plan, scenario, history)
             except DeadlineExpired as expired:
                 record_deadline(history, expired)
@@ -167,7 +181,7 @@ class CellRun:
             except InputChanged as changed:
                 recorded.changed, error = changed, str(changed)
                 history.record(CHANGED, reason=error)
-            except (JobFailed, HelperLost) as failed:
+            except (JobFailed, HelperLost, HookFailed) as failed:
                 error = str(failed)
             except KeyboardInterrupt as interrupt:
                 recorded.interrupted = True
@@ -177,10 +191,15 @@ class CellRun:
                 error = f"{type(failure).__name__}: {failure}"
                 raise
             finally:
+                if own is not None:
+                    own.after(history, checked=not recorded.interrupted)
                 history.record("run.end", interrupted=recorded.interrupted, error=error)
         return recorded
 
-    def _record_start(self, owned: RunDirectory, plan: Plan, scenario: Scenario, history: HistoryWriter) -> None:
+    def _record_start(
+        self, owned: RunDirectory, plan: Plan, scenario: Scenario, history: HistoryWriter, checks: Sequence[str]
+    ) -> None:
+        asked: dict[str, Any] = {"checks": list(checks)} if checks else {}
         history.record(
             "run.start",
             run=owned.run,
@@ -190,6 +209,7 @@ class CellRun:
             plan=io.fingerprint((owned.path / "plan.json").read_bytes()),
             sdk=sdk_named(self._prepared.registered.job.simulated(scenario, self._prepared.sdk)),
             limit=self._deadline.remaining(),  # one deadline for a fault-free run, and for a run made again, too
+            **asked,
         )
 
     def _whole(self, owned: RunDirectory, plan: Plan, scenario: Scenario, history: HistoryWriter) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from chaos.own.allowed import NOTHING, Allowed
+
 
 @dataclass(frozen=True)
 class RunOptions:
     """The options of the command line. ``baseline`` overrides the scenario's; ``cores`` is how many a job may take.
 
     ``arguments`` are the arguments of the command line as given, for the record. With ``page`` a run gets report.html.
-    The run is number ``number`` of the ``of`` cells of the call.
+    ``allowed`` is the scenario's own code that may run. The run is number ``number`` of the ``of`` cells of the call.
     """
 
     reports: Path
@@ -21,6 +23,7 @@ class RunOptions:
     page: bool = False
     number: int = 1
     of: int = 1
+    allowed: Allowed = NOTHING
 
 
 @dataclass(frozen=True)

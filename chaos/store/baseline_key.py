@@ -47,6 +47,8 @@ def baseline_key(
         "processor": processor_model(),
         "cores": cores,
     }
+    if scenario.hooks.before:  # what such a command prepares may be read by the job
+        parts["before"] = [list(hook.command) for hook in scenario.hooks.before]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

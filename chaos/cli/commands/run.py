@@ -18,6 +18,8 @@ from chaos.cli.debug import Settings, debug_option
 from chaos.cli.interrupt import ended_like_ctrl_c
 from chaos.cli.options import (
     all_option,
+    allow_checks_option,
+    allow_hook_option,
     cell_option,
     echo_json,
     inventory_option,
@@ -27,6 +29,7 @@ from chaos.cli.options import (
     sdk_option,
     set_option,
 )
+from chaos.cli.own_code import allowance
 from chaos.cli.paths import find_run, make_reports
 from chaos.cli.scenarios import load, pick_cells, prepare_cells
 
@@ -64,6 +67,8 @@ class _Output:
 @sdk_option
 @click.option("--no-report", is_flag=True, help="Make no report.html in the directory of a run.")
 @click.option("--cores", type=click.IntRange(min=1), help="Cores this job may take. Default: all that are free.")
+@allow_checks_option
+@allow_hook_option
 @all_option
 @json_option
 @debug_option
@@ -82,6 +87,8 @@ def command(
     sdk: str,
     no_report: bool,
     cores: int | None,
+    allow_checks: tuple[str, ...],
+    allow_hooks: tuple[str, ...],
     everything: bool,
     as_json: bool,
 ) -> int:
@@ -109,6 +116,7 @@ def command(
     loaded = [load(text, settings, platform, inventory) for text in scenarios]
     draw_seed = fresh_seed() if seed is None else seed
     cells_of_call = prepare_cells(pick_cells(loaded, cells), sdk, draw_seed)
+    allowed = allowance(cells_of_call, allow_checks, allow_hooks)
     make_reports(reports)
 
     from chaos.run.options import RunOptions
@@ -116,7 +124,7 @@ def command(
     if baseline not in (None, "auto", "none"):
         baseline = str(find_run(baseline, reports))
     settled = context.ensure_object(Settings)
-    options = RunOptions(reports.resolve(), baseline, cores, settled.arguments, page=not no_report)
+    options = RunOptions(reports.resolve(), baseline, cores, settled.arguments, page=not no_report, allowed=allowed)
     output = _Output(as_json, everything, settled.debug)
     summary = _run(cells_of_call, options, scenarios, keep_going=keep_going, output=output)
     summary = _with_comparisons(summary, loaded)

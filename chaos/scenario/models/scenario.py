@@ -15,6 +15,7 @@ from chaos.scenario.models.docker import Docker
 from chaos.scenario.models.fault import MAX_FAULTS, Fault
 from chaos.scenario.models.job import Job
 from chaos.scenario.models.kubernetes import Kubernetes
+from chaos.scenario.models.own import MOST, Hooks, OwnCheck
 from chaos.scenario.models.ssh import Ssh
 from chaos.scenario.models.terms import NAME, Mechanism, Model, Ranks, Seconds, Tag
 
@@ -187,6 +188,13 @@ class Scenario(Model):
         "node-drain, node-not-ready, node-reboot, npu-link-down, public-fault.",
     )
     expect: Expect = Field(Expect.model_construct(), description="Expectations beyond the plan.")
+    checks: tuple[OwnCheck, ...] = Field(
+        (),
+        strict=False,
+        max_length=MOST,
+        description="Checks of your own, as module:function of a Python file beside the scenario (docs/own-code.md).",
+    )
+    hooks: Hooks = Field(Hooks.model_construct(), description="Commands of your own around a run.")
     compare: Compare | None = Field(None, description="Comparison of cells of the matrix.")
     baseline: str = Field("auto", description="auto, none, or the directory of an earlier run.")
     keep_checkpoints_mb: int = Field(

@@ -57,6 +57,8 @@ SAME: dict[str, dict[str, Any]] = {
     "matrix": {"matrix": {"victim": [1, 2]}},
     "faults": {"faults": (FAULT,)},
     "allow": {"allow": ("npu-link-down",)},
+    "checks": {"checks": ("losses:falls",)},
+    "hooks.after": {"hooks": {"after": ({"command": ("tidy",)},), "notify": ({"command": ("mail",)},)}},
     "job.resume_arguments": job(resume_arguments=("--resume",)),
     "job.savers": job(savers="replica groups"),
     "expect": {"expect": {"checkpoint": {"step": 4}}},
@@ -73,6 +75,7 @@ SAME: dict[str, dict[str, Any]] = {
     "job.compile_cache": job(compile_cache=True),
 }
 OTHER: dict[str, dict[str, Any]] = {
+    "hooks": {"hooks": {"before": ({"command": ("prepare",)},)}},
     "cluster.platform": {"cluster": {"ranks": 4, "platform": "docker"}},
     "cluster.network": {"cluster": {"ranks": 4, "network": True}},
     "cluster.nodes": {"cluster": {"ranks": 4, "nodes": 2}},

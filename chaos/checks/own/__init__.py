@@ -1,0 +1,1 @@
+"""Statements of the user's own checks, as the run has recorded them."""
