@@ -3,7 +3,7 @@
 Behind the language may stand: ``file=NAME`` (the block is that file; the commands of the page find it), ``exit=N`` (how
 the commands end; without it 0), ``nightly`` (too long for every day), ``unrun: REASON`` (it cannot be run here; another
 form of it may be, see ``instead.py``) and ``refused`` (a scenario that must be refused). A block ``text shows`` holds
-lines that the commands before it print.
+lines that the commands before it print. A block ``text recorded RUN`` holds lines about a run of the oracle.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 
 _FENCE = re.compile(r"^```(?P<language>\w*) ?(?P<about>[^\n`]*)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 

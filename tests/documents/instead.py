@@ -16,7 +16,7 @@ END
 """.replace("FP", "n6hRxJ1cCw0BM0tmu4NNb2mPAFXzZ1kcSO2e7Xc1qXo")
 
 INSTEAD: dict[tuple[str, str], str] = {
-    ("README.md", "pytest scenarios/"): f"python {_COLLECT} scenarios/",
+    ("python.md", "pytest scenarios/"): f"python {_COLLECT} scenarios/",
     ("conformance.md", "pytest tests/conformance"): f"""\
 python {_COLLECT} tests/conformance
 python {_COLLECT} tests/conformance -m nightly
