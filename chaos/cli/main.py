@@ -68,7 +68,7 @@ Examples:
   chaos run kill-rank.yaml            run it; the result is in reports/latest
   chaos run kill-rank-phases.yaml --cell phase=forward
   chaos analyze reports/latest        the verdict again, from the files
-  chaos heal                          clean up after a run that was killed
+  chaos heal                          undo what a killed run has left
 
 \b
 Exit codes:
