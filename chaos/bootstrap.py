@@ -8,9 +8,9 @@ Makes ``.venv`` in the repository, installs chaos with MindSpore for the CPU int
 call finds everything in place. Any other command of chaos (plan, doctor, …) works like ``run``. pip takes its settings
 from the environment and its own configuration, as always.
 
-For ``test`` MindFormers is installed as well, as docs/mindformers.md says. If it cannot be installed, the tests go on
-without it, and those that need it are skipped. The same holds for Debian's chromium, which opens the report pages in
-tests; root installs it by apt-get. ``quick`` is for the time between two edits: the linters, and the tests in its
+For ``test`` MindFormers is installed as well, as docs/guides/mindformers.md says. If it cannot be installed, the tests
+go on without it, and those that need it are skipped. The same holds for Debian's chromium, which opens the report pages
+in tests; root installs it by apt-get. ``quick`` is for the time between two edits: the linters, and the tests in its
 arguments, as pytest takes them, or a choice of fast ones.
 """
 

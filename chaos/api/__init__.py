@@ -1,4 +1,4 @@
-"""Run scenarios from Python: the stable interface, which docs/python.md describes.
+"""Run scenarios from Python: the stable interface, which docs/guides/python.md describes.
 
 Example::
 

@@ -9,7 +9,7 @@ A check is a function in a Python file beside a scenario, which names it (``chec
         ...
         return passed("the loss falls", "from 2.3 to 0.4", digests[-1].source)
 
-docs/own-code.md describes the types.
+docs/guides/own-code.md describes the types.
 """
 
 from __future__ import annotations

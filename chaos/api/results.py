@@ -68,7 +68,7 @@ class Run:
     """A run and its verdict.
 
     ``headline`` says in a line what broke first; it is empty for a pass. ``report`` is the page of the run, None where
-    none was made. ``result`` is the whole content of result.json (docs/result-format.md).
+    none was made. ``result`` is the whole content of result.json (docs/reference/result-format.md).
     """
 
     scenario: str

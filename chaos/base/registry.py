@@ -194,7 +194,7 @@ class Registry:
             advice = "; ".join(retired_keywords(self.group, error)) or "it is made for another release of chaos"
             raise RegistryError(f"{self._origin(point)}, which cannot be made: {error}; {advice}") from error
         if not _is_own(point) and (retired := list(retired_attributes(self.group, loaded))):
-            raise RegistryError(f"{self._origin(point)}: {'; '.join(retired)} (docs/extending.md)")
+            raise RegistryError(f"{self._origin(point)}: {'; '.join(retired)} (docs/guides/extending.md)")
         return loaded
 
     def _origin(self, point: EntryPoint | Member) -> str:
@@ -206,7 +206,7 @@ class Registry:
         """Return the error that the object called ``name`` does not derive from the required class ``base``."""
         return RegistryError(
             f"the {self.noun} {name!r} is registered as {self.points[name].value}, which must derive from {base} "
-            "(docs/extending.md)"
+            "(docs/guides/extending.md)"
         )
 
     def _unknown(self, name: str) -> str:

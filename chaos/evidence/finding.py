@@ -16,9 +16,9 @@ _ORDER: dict[Verdict, int] = {"pass": 0, "unknown": 1, "fail": 2}
 class Finding:
     """One statement of one check.
 
-    ``by_log``: it rests on lines of a log alone, since no other evidence exists (docs/log-evidence.md). ``where`` lists
-    places to look at: ``scenario.yaml:12``, ``history/rank_2.jsonl:88``, a checkpoint file. ``data`` says as data what
-    the sentences ``expected`` and ``seen`` say.
+    ``by_log``: it rests on lines of a log alone, since no other evidence exists (docs/design/log-evidence.md).
+    ``where`` lists places to look at: ``scenario.yaml:12``, ``history/rank_2.jsonl:88``, a checkpoint file. ``data``
+    says as data what the sentences ``expected`` and ``seen`` say.
     """
 
     check: str

@@ -198,7 +198,7 @@ def _is_enumerate(node: ast.expr) -> bool:
 
 
 def _hindrances(sources: Sequence[Source], everything: Sequence[Call], optimizers: Sequence[Call]) -> Iterator[str]:
-    """Yield what may keep the agent from counting the steps of a loop by itself (docs/own-loops.md)."""
+    """Yield what may keep the agent from counting the steps of a loop by itself (docs/guides/own-loops.md)."""
     for source in sources:
         for node in ast.walk(source.tree):
             name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""

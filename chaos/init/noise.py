@@ -14,7 +14,10 @@ _DRAWS = re.compile(r"rand|randn|randint|normal|uniform|permutation|shuffle|choi
 
 
 def signs_of_noise(sources: Sequence[Source]) -> Iterator[str]:
-    """Yield each sign with its place. Only a calibration measures whether the job is bit-exact (docs/calibrate.md)."""
+    """Yield each sign with its place.
+
+    Only a calibration measures whether the job is bit-exact (docs/guides/calibrate.md).
+    """
     everything = [call for source in sources for call in calls(source)]
     drops = [call for call in everything if _DROPS.fullmatch(call.name) and not _is_zero(call.argument(None, "p"))]
     if drops:

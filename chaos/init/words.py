@@ -52,7 +52,7 @@ def advice_lines(found: Survey, draft: Draft) -> Iterator[str]:
         imported = f"imports {found.framework}" if found.framework else "imports no framework that is known here"
         yield (
             f"{found.name} {imported}: the job kind {draft.kind} starts scripts of MindSpore with msrun "
-            "(docs/mindspore-jobs.md)"
+            "(docs/guides/mindspore-jobs.md)"
         )
     yield from _loop_advice(found, draft)
     yield from _checkpoint_advice(found, draft)
@@ -79,7 +79,7 @@ def advice_lines(found: Survey, draft: Draft) -> Iterator[str]:
     if found.noise:
         yield "two runs of it may not be equal bit for bit:"
         yield from (f"  {sign}" for sign in found.noise)
-        yield f"  chaos calibrate {draft.name}.yaml measures it, and writes the tolerance (docs/calibrate.md)"
+        yield f"  chaos calibrate {draft.name}.yaml measures it, and writes the tolerance (docs/guides/calibrate.md)"
 
 
 def next_lines(file: str) -> Iterator[str]:
@@ -99,10 +99,10 @@ def _loop_advice(found: Survey, draft: Draft) -> Iterator[str]:
     if loop.lines:
         yield "the script reports its steps by chaos_steps"
     elif loop.form == "own" and not why_not:
-        yield f"{loop.where}: no line has to be added: chaos finds the steps of such a loop (docs/own-loops.md)"
+        yield f"{loop.where}: no line has to be added: chaos finds the steps of such a loop (docs/guides/own-loops.md)"
     elif loop.form == "own":
         yield f"{loop.where}: chaos may be unable to count the steps: {'; '.join(why_not)}"
-        yield "  if chaos run says that no step was seen, add three lines (docs/own-loops.md):"
+        yield "  if chaos run says that no step was seen, add three lines (docs/guides/own-loops.md):"
         step = loop.variable or "number"
         yield "    chaos steps > chaos_steps.py"
         yield "    chaos_steps.state_is(network, optimizer)      # before the loop, once"
@@ -125,7 +125,7 @@ def _checkpoint_advice(found: Survey, draft: Draft) -> Iterator[str]:
         if not save.recorded:
             yield (
                 f"{save.where}: {save.call.name} is not recorded by itself: add chaos_steps.saved(path) behind it "
-                "(docs/own-loops.md)"
+                "(docs/guides/own-loops.md)"
             )
         if save.outside:
             yield (

@@ -1,4 +1,4 @@
-"""docs/checks.md: every check, from its docstring, with the seeded defects that it must catch."""
+"""docs/reference/checks.md: every check, from its docstring, with the seeded defects that it must catch."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _HEAD = """\
 Made by `python -m chaos.manual` from the checks themselves and the catalogue of `chaos selftest`. Do not edit.
 
 A check looks at plan, history and files of a finished run and says statements with a verdict each; the worst counts.
-The exact rules of each check, and its unknown cases, are in [verdicts.md](verdicts.md). Below each check stand the
-defects that are put into good recoveries to see that it catches them; `chaos selftest` does it anew. How to write
-another check: [extending.md](extending.md).
+The exact rules of each check, and its unknown cases, are in [verdicts.md](../design/verdicts.md). Below each check
+stand the defects that are put into good recoveries to see that it catches them; `chaos selftest` does it anew. How to
+write another check: [extending.md](../guides/extending.md).
 """
 
 

@@ -1,4 +1,4 @@
-"""docs/faults.md: every fault kind of this package, from its docstrings and attributes."""
+"""docs/reference/faults.md: every fault kind of this package, from its docstrings and attributes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ A fault is one entry of a scenario's `faults`: a kind, a target, a trigger, and 
 target means, and when a trigger fires, is in [scenario.md](scenario.md#target); it is the same for all kinds. A fault
 counts only when its evidence is in the history, and what must be put back is on disk before it is made. Where a kind
 raises FaultMissed, the fault did not happen as planned, and the verdict is *unknown*.
-`chaos plan` tells what a fault should lead to. How to write another kind: [extending.md](extending.md).
+`chaos plan` tells what a fault should lead to. How to write another kind: [extending.md](../guides/extending.md).
 """
 
 

@@ -1,4 +1,4 @@
-"""The generated pages by the names of their files."""
+"""The generated pages by the places of their files in docs/."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ COMMAND = "python -m chaos.manual"
 def pages(scenarios: Path) -> dict[str, Callable[[], str]]:
     """Return the maker of each page. Some pages quote the shipped scenarios, from the directory ``scenarios``."""
     return {
-        "scenario.md": lambda: reference(scenario_schema()),
-        "faults.md": lambda: faults_page(scenarios),
-        "checks.md": checks_page,
-        "simulated.md": lambda: simulated_page(scenarios),
+        "reference/scenario.md": lambda: reference(scenario_schema()),
+        "reference/faults.md": lambda: faults_page(scenarios),
+        "reference/checks.md": checks_page,
+        "reference/simulated.md": lambda: simulated_page(scenarios),
         "man/chaos.1": man_page,
     }

@@ -1,4 +1,4 @@
-"""The reference of the scenario language (docs/scenario.md), made from its JSON Schema."""
+"""The reference of the scenario language (docs/reference/scenario.md), made from its JSON Schema."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/simulated.md: the parts of the shipped scenarios that are not genuine, as their job kinds declare them."""
+"""docs/reference/simulated.md: the parts of the shipped scenarios that are not genuine, as their job kinds say."""
 
 from __future__ import annotations
 

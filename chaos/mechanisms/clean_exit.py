@@ -32,7 +32,7 @@ def judge_ended(plan: Plan, history: History, artifacts: Artifacts, collector: C
 
     A controller that dies with its rank can order nothing: then its presence counts. A controller that exits with its
     rank may be gone before it has ordered the others to exit, and with an agent the vendor's controller first waits for
-    the agent to end the ranks (docs/conformance.md). So ranks without the order must have such a reason.
+    the agent to end the ranks (docs/design/conformance.md). So ranks without the order must have such a reason.
     """
     if not ends_by_sdk(plan):
         return

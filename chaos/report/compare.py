@@ -50,7 +50,7 @@ class Comparison:
         return worst([statement.verdict for statement in self.statements]) if self.statements else "unknown"
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data (docs/result-format.md)."""
+        """Return plain data (docs/reference/result-format.md)."""
         return {"verdict": self.verdict, **asdict(self)}
 
 

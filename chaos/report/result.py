@@ -1,4 +1,4 @@
-"""The result of a run: the public format of a verdict (docs/result-format.md describes every key)."""
+"""The result of a run: the public format of a verdict (docs/reference/result-format.md describes every key)."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ class Cost:
     assumed: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data (docs/trends.md)."""
+        """Return plain data (docs/guides/trends.md)."""
         return {"schema_version": 1, "between_failures": self.cluster.between, **asdict(self)}
 
 

@@ -124,7 +124,7 @@ class GateResult:
         return "unknown" if self.too_few or self.only_runs or not self.cells else "pass"
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data (docs/trends.md)."""
+        """Return plain data (docs/guides/trends.md)."""
         return {"schema_version": 1, "verdict": self.verdict, **asdict(self)}
 
 

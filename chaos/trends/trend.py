@@ -58,7 +58,7 @@ class Trend:
     phases: tuple[PhaseTrend, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return plain data (docs/trends.md)."""
+        """Return plain data (docs/guides/trends.md)."""
         return asdict(self)
 
 

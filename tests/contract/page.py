@@ -1,4 +1,4 @@
-"""The sections of docs/faults.md."""
+"""The sections of docs/reference/faults.md."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.documents.blocks import ROOT
 @cache
 def sections() -> dict[str, str]:
     """Each section of the page by its heading."""
-    _, *found = re.split(r"^## ", (ROOT / "docs" / "faults.md").read_text("utf-8"), flags=re.M)
+    _, *found = re.split(r"^## ", (ROOT / "docs" / "reference" / "faults.md").read_text("utf-8"), flags=re.M)
     return {name: text for name, _, text in (one.partition("\n") for one in found)}
 
 

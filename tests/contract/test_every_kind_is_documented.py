@@ -1,4 +1,4 @@
-"""docs/faults.md has a section for every fault kind: what it stands for, its evidence, its undo and its parameters."""
+"""docs/reference/faults.md has a section for every fault kind: its meaning, evidence, undo and parameters."""
 
 from __future__ import annotations
 

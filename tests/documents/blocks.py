@@ -31,7 +31,7 @@ class Block:
 
     @property
     def where(self) -> str:
-        """``docs/tutorial.md:12``."""
+        """``docs/start/tutorial.md:12``."""
         return f"{self.page.relative_to(ROOT)}:{self.line}"
 
     @property

@@ -1,4 +1,4 @@
-"""The fault that docs/extending-undo.md teaches is undone by its own action, also after SIGKILL of its harness."""
+"""The fault of docs/guides/extending-undo.md is undone by its own action, also after SIGKILL of its harness."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def environment(place: Path) -> dict[str, str]:
 @pytest.fixture
 def killed(place: Path, perform: Perform, environment: dict[str, str]) -> Iterator[Path]:
     """The reports directory of a harness that was killed under the fault, which is still there."""
-    for block in blocks_of(ROOT / "docs" / "extending-undo.md"):
+    for block in blocks_of(ROOT / "docs" / "guides" / "extending-undo.md"):
         if block.file is not None:
             perform(block)
     reports = place / "reports"

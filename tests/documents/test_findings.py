@@ -11,7 +11,8 @@ from chaos.scenario.load import load_scenario
 from tests.documents.blocks import ROOT
 from tests.kit.shipped import SHIPPED
 
-CONFORMANCE, FINDINGS = ((ROOT / "docs" / name).read_text() for name in ("conformance.md", "findings.md"))
+PLACES = ("design/conformance.md", "reference/findings.md")
+CONFORMANCE, FINDINGS = ((ROOT / "docs" / place).read_text("utf-8") for place in PLACES)
 ENTRIES = {row.split("|")[1].strip(): row for row in FINDINGS.splitlines() if re.match(r"\| F-\d\d", row)}
 FILES = {path.stem: path for path in iter_scenarios([SHIPPED])}
 REFUSED = {"arf-no-replacement"}

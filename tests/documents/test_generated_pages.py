@@ -32,7 +32,7 @@ def test_the_man_page_has_every_command_and_no_line_that_groff_doubts() -> None:
 
 
 def test_every_layer_that_a_job_kind_declares_is_explained() -> None:
-    head, *sections = (DOCS / "simulated.md").read_text().split("\n## ")
+    head, *sections = (DOCS / "reference" / "simulated.md").read_text().split("\n## ")
     explained = set(re.findall(r"^\| ([\w ]+) \| ", head, re.M)) - {"layer"}
     declared = {layer for section in sections for layer in re.findall(r"^\| ([\w ]+) \| ", section, re.M)} - {"layer"}
     assert declared

@@ -158,7 +158,7 @@ def test_scenarios_and_other_yaml_of_a_page_are_sound(page: Path, place: Path) -
 
 def test_the_example_of_a_nightly_job_only_calls_what_there_is(place: Path) -> None:
     """It cannot run here: so its YAML is parsed, and the command line and pytest read each of its commands."""
-    page = ROOT / "docs" / "nightly.md"
+    page = ROOT / "docs" / "guides" / "nightly.md"
     files = {block.file: yaml.safe_load(block.text) for block in blocks_of(page) if block.language == "yaml"}
     github, gitlab = files[".github/workflows/nightly.yml"], files[".gitlab-ci.yml"]["nightly"]
     steps = github["jobs"]["chaos"]["steps"]
@@ -176,7 +176,7 @@ def test_the_example_of_a_nightly_job_only_calls_what_there_is(place: Path) -> N
 
 def nightly_scripts() -> dict[str, tuple[bool, list[str]]]:
     """Of each example of a nightly job: whether the work tree is cleaned first, and its commands in their order."""
-    page = ROOT / "docs" / "nightly.md"
+    page = ROOT / "docs" / "guides" / "nightly.md"
     files = {block.file: yaml.safe_load(block.text) for block in blocks_of(page) if block.language == "yaml"}
     checkout, *steps = files[".github/workflows/nightly.yml"]["jobs"]["chaos"]["steps"]
     assert checkout["uses"].startswith("actions/checkout@")
@@ -222,7 +222,7 @@ def test_a_later_nightly_job_heals_what_an_earlier_one_has_left(
 
 
 def test_the_nightly_job_trains_on_the_devices_and_touches_no_card() -> None:
-    chosen = set(re.findall(r'pytest scenarios/ -m "([^"]+)"', (ROOT / "docs" / "nightly.md").read_text()))
+    chosen = set(re.findall(r'pytest scenarios/ -m "([^"]+)"', (ROOT / "docs" / "guides" / "nightly.md").read_text()))
     (marks,) = {one for one in chosen if "card" in one}
     files = [str(path.relative_to(ROOT)) for path in SHIPPED.rglob("device-*.yaml")]
     command = [sys.executable, "-m", "pytest", *files, "-m", marks, "--collect-only", "-q", "-p", "no:cacheprovider"]
@@ -242,7 +242,7 @@ def test_the_search_for_quarantined_cards_finds_one(
     place: Path, perform: Perform, cards: str, code: int, by: str
 ) -> None:
     """With a kubectl that prints what the vendor's documents show."""
-    for block in blocks_of(ROOT / "docs" / "nightly.md"):
+    for block in blocks_of(ROOT / "docs" / "guides" / "nightly.md"):
         if block.language == "bash":
             perform(block)
     config_map: dict[str, Any] = {
@@ -268,7 +268,7 @@ def test_the_search_for_quarantined_cards_finds_one(
 def test_the_search_for_quarantined_cards_is_red_where_nobody_knows(
     place: Path, perform: Perform, data: dict[str, str] | None
 ) -> None:
-    for block in blocks_of(ROOT / "docs" / "nightly.md"):
+    for block in blocks_of(ROOT / "docs" / "guides" / "nightly.md"):
         if block.language == "bash":
             perform(block)
     config_map: dict[str, Any] = {"metadata": {"name": "mindx-dl-deviceinfo-node1"}}
@@ -317,7 +317,7 @@ def test_a_command_that_is_named_in_a_text_can_be_parsed(page: Path, place: Path
 
 PLACEHOLDERS: dict[str, list[str]] = {
     "SCENARIO": ["kill-rank"],
-    "FILE": ["docs/logs.md"],
+    "FILE": ["docs/reference/logs.md"],
     "RUN": ["a-run"],
     "NAME": ["moments-zeroed"],
     "N": ["1"],
@@ -361,6 +361,6 @@ def parse(words: list[str], where: str, place: Path, *, whole: bool = True) -> N
 
 
 def test_each_example_of_an_extension_has_less_than_60_lines() -> None:
-    examples = [block for block in blocks_of(ROOT / "docs" / "extending.md") if block.language == "python"]
+    examples = [block for block in blocks_of(ROOT / "docs" / "guides" / "extending.md") if block.language == "python"]
     assert len(examples) == 3
     assert all(block.text.count("\n") < 60 for block in examples)

@@ -1,4 +1,4 @@
-"""The CronJob of docs/nightly.md: its YAML is one object of that kind, and the command line reads each of its calls."""
+"""The CronJob of docs/guides/nightly.md is one object of that kind, and the command line reads each of its calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from chaos.platforms.kubernetes.rbac import ACCOUNT
 from tests.documents.blocks import ROOT, blocks_of
 from tests.documents.test_pages import parse
 
-PAGE = ROOT / "docs" / "nightly.md"
+PAGE = ROOT / "docs" / "guides" / "nightly.md"
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from tests.documents.blocks import ROOT, blocks_of
 from tests.kit.built_wheel import FILES, SOURCES
 
 FILE = ROOT / "Dockerfile.cli"
-PAGE = ROOT / "docs" / "installing.md"
+PAGE = ROOT / "docs" / "guides" / "installing.md"
 
 
 def instructions() -> list[tuple[str, list[str]]]:

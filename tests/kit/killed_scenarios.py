@@ -82,7 +82,7 @@ IN_CONTAINERS = (
 """More where there is a Docker engine: quotas and limits of whole nodes, and what was taken from them."""
 
 _CLUSTER = "tests/cluster kills the harness on a cluster of its own"
-_CARD = "it resets a real card, or takes its link down: for a person who watches (docs/on-the-device.md)"
+_CARD = "it resets a real card, or takes its link down: for a person who watches (docs/guides/on-the-device.md)"
 _INJECTED = "chaos inject makes it, of which there is no soak"
 ELSEWHERE = {
     "release-cluster-node": _CLUSTER,

@@ -23,7 +23,7 @@ def hold_against(base: str, run: Path, place: Path) -> None:
     recorded, made = (_fields(path) for path in (place / "recorded", run))
     other = {event: recorded[event] ^ made[event] for event in set(recorded) & set(made)}
     wrong = {event: sorted(fields) for event, fields in other.items() if fields}
-    assert wrong == {}, f"base {base} is to be recorded anew, as docs/selftest.md says"
+    assert wrong == {}, f"base {base} is to be recorded anew, as docs/design/selftest.md says"
 
 
 def _fields(run: Path) -> dict[str, set[str]]:

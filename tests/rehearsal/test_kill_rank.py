@@ -12,7 +12,7 @@ import pytest
 from chaos.evidence.facts import TRAIN
 from tests.rehearsal.kit import Chaos, Done, Run, said
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "result-format.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "result-format.md"
 RANKS = range(4)
 """Most that the agent's hooks may take in a step, microseconds, as a median."""
 

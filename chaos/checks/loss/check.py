@@ -9,7 +9,7 @@ The limits come from ``chaos calibrate``. Each is a bound for the largest differ
 steps, ranks and parameters, with which the check also compares, so the number of comparisons in a run needs no
 correction. The bound is a prediction bound by Student's t of the logarithms over all pairs of runs (of the means
 themselves for the mean loss). By default 1 % of sound runs exceed one of the limits, which share this rate
-(Bonferroni). The result states limits and rate; docs/calibrate.md says what the rate rests on.
+(Bonferroni). The result states limits and rate; docs/guides/calibrate.md says what the rate rests on.
 """
 
 from __future__ import annotations

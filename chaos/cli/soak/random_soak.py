@@ -79,7 +79,7 @@ def _draw(seed: int, index: int, kind: str, mechanism: str, directory: Path, sdk
             plan = plan_cell(loaded, with_timings_of(chosen_sdk(sdk, cell.scenario), cell))
         except ScenarioError:
             continue
-        # A known error of MindSpore (docs/findings.md) is no good recovery.
+        # A known error of MindSpore (docs/reference/findings.md) is no good recovery.
         if recovers(plan) and not (traits.mindspore and (counts_within_epoch(plan) or overwrites_names(plan))):
             return DrawnScenario(loaded, loaded.cells[0], kind, acting(plan))
     path.unlink()

@@ -2,7 +2,7 @@
 
 ``TrainFaultTolerance`` (MindSpore 2.10) registers no handler for ``rollback``; the new process of a lost rank registers
 its own only when the others have rebuilt their groups. MindIO TFT chooses the giver of a state: the next rank of the
-replica group, in a circle. Source: observation (docs/conformance.md).
+replica group, in a circle. Source: observation (docs/design/conformance.md).
 """
 
 from __future__ import annotations

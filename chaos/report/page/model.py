@@ -1,4 +1,4 @@
-"""The data of a run's page, as the script in the page reads them (docs/report.md describes the sections).
+"""The data of a run's page, as the script in the page reads them (docs/guides/report.md describes the sections).
 
 Times are seconds since the start of the run. None stands for what is not known.
 """

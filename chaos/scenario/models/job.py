@@ -104,8 +104,8 @@ class Job(Model):
     command: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1)] | None = Field(
         None,
         strict=False,
-        description="Words of a launcher of your own, with the command of a rank behind them (docs/launchers.md). "
-        "Default: the job kind's, msrun.",
+        description="Words of a launcher of your own, with the command of a rank behind them "
+        "(docs/guides/launchers.md). Default: the job kind's, msrun.",
     )
     supervised: bool = Field(
         False,

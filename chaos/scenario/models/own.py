@@ -1,6 +1,6 @@
 """The user's own code beside a scenario: checks in Python, and commands before and after a run.
 
-A scenario only names them. Whoever runs it has to allow each by its name (docs/own-code.md).
+A scenario only names them. Whoever runs it has to allow each by its name (docs/guides/own-code.md).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Commands = Annotated[tuple[Hook, ...], Field(strict=False, max_length=MOST)]
 
 
 class Hooks(Model):
-    """Commands around a run. Each has to be allowed where the scenario is run (docs/own-code.md)."""
+    """Commands around a run. Each has to be allowed where the scenario is run (docs/guides/own-code.md)."""
 
     before: Commands = Field((), description="Before the job is started, and before its fault-free run.")
     after: Commands = Field((), description="When all is put back, also after a run that failed.")

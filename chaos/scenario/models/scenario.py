@@ -48,8 +48,8 @@ class Cluster(Model):
     platform: str = Field(DEFAULT_PLATFORM, description="Platform that the job lives on.")
     network: bool = Field(
         False,
-        description="Start the job on nodes with a network that faults can act on (docs/platforms.md). A fault that "
-        "needs it asks for it by itself.",
+        description="Start the job on nodes with a network that faults can act on (docs/reference/platforms.md). "
+        "A fault that needs it asks for it by itself.",
     )
     nodes: int = Field(1, ge=1, description="Number of nodes; ranks are spread over them evenly, in order.")
     ranks: int = Field(ge=1, le=MAX_RANKS, description="Number of ranks (worker processes).")
@@ -94,8 +94,8 @@ class ExpectLoss(Model):
     state: dict[str, StateLimits] = Field(
         {},
         max_length=200,
-        description="Largest differences of weights and optimizer state, by patterns of names (docs/verdicts.md). "
-        "Default: the tolerance; beyond it unknown.",
+        description="Largest differences of weights and optimizer state, by patterns of names "
+        "(docs/design/verdicts.md). Default: the tolerance; beyond it unknown.",
     )
     false_alarm: float | None = Field(
         None, gt=0, lt=1, description="Share of sound runs that exceed a limit, as it was measured."
@@ -156,7 +156,7 @@ FindingId = Annotated[str, Field(pattern=r"^F-[0-9]{2,}$")]
 class Finding(Model):
     """A known defect that runs show differently: with one SDK only, now and then, or in more checks."""
 
-    id: FindingId = Field(description="Its id in docs/findings.md.")
+    id: FindingId = Field(description="Its id in docs/reference/findings.md.")
     sdk: Literal["standin", "vendor"] | None = Field(
         None, description="The SDK with which it holds; with the other one the finding has no effect. Default: both."
     )
@@ -192,7 +192,8 @@ class Scenario(Model):
         (),
         strict=False,
         max_length=MOST,
-        description="Checks of your own, as module:function of a Python file beside the scenario (docs/own-code.md).",
+        description="Checks of your own, as module:function of a Python file beside the scenario "
+        "(docs/guides/own-code.md).",
     )
     hooks: Hooks = Field(Hooks.model_construct(), description="Commands of your own around a run.")
     compare: Compare | None = Field(None, description="Comparison of cells of the matrix.")
@@ -206,8 +207,8 @@ class Scenario(Model):
     )
     finding: FindingId | Finding | None = Field(
         None,
-        description="Id of a known defect (docs/findings.md), by which the run fails in the checks of failing. A "
-        "mapping where not every run shows it.",
+        description="Id of a known defect (docs/reference/findings.md), by which the run fails in the checks of "
+        "failing. A mapping where not every run shows it.",
     )
     failing: tuple[str, ...] = Field(
         (),

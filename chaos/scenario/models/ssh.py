@@ -11,5 +11,6 @@ class Ssh(Model):
     """The hosts that the job lives on."""
 
     inventory: str = Field(
-        min_length=1, description="File that says which hosts there are (docs/ssh.md), relative to the scenario file."
+        min_length=1,
+        description="File that says which hosts there are (docs/guides/ssh.md), relative to the scenario file.",
     )

@@ -18,7 +18,7 @@ from tests.unit.cli.kit import Ended
 
 Call = Callable[..., Ended]
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "result-format.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "result-format.md"
 
 
 def test_a_good_run_passes_again(chaos: Call, tmp_path: Path) -> None:

@@ -253,7 +253,7 @@ def test_who_is_not_root_or_has_no_apt_get_is_not_asked(
 
 
 def test_the_page_tells_the_version_that_the_set_up_installs() -> None:
-    page = (bootstrap.ROOT / "docs" / "mindformers.md").read_text()
+    page = (bootstrap.ROOT / "docs" / "guides" / "mindformers.md").read_text()
     assert f"pip install {NO_DEPS}" in page
 
 

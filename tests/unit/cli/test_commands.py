@@ -144,8 +144,9 @@ def test_schema_is_the_schema_of_what_is_registered(chaos: Call, place: Path) ->
 
 
 def test_the_reference_of_the_language_is_up_to_date(chaos: Call) -> None:
-    written = Path(__file__).parents[3] / "docs" / "scenario.md"
-    assert chaos("schema", "--markdown").out == written.read_text(), "run: chaos schema --markdown > docs/scenario.md"
+    written = Path(__file__).parents[3] / "docs" / "reference" / "scenario.md"
+    advice = f"run: chaos schema --markdown > {written}"
+    assert chaos("schema", "--markdown").out == written.read_text(), advice
 
 
 def test_doctor_answers_for_what_was_asked(chaos: Call, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""The commands of docs/running-jobs.md that go on until the job ends, or need a connection, do what the page says.
+"""The commands of docs/guides/running-jobs.md that run until the job ends, or need a connection, do what it says.
 
 The others are run with those of all pages (tests/documents).
 """
@@ -19,7 +19,7 @@ from tests.kit.running_jobs import own_job
 
 pytestmark = pytest.mark.processes
 
-PAGE = Path(__file__).parents[3] / "docs" / "running-jobs.md"
+PAGE = Path(__file__).parents[3] / "docs" / "guides" / "running-jobs.md"
 
 WHY = refusal()
 

@@ -16,7 +16,7 @@ from tests.kit.shipped import SHIPPED
 
 pytestmark = pytest.mark.processes
 
-PAGE = (ROOT / "docs" / "conformance.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "design" / "conformance.md").read_text("utf-8")
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Every form of line that docs/logs.md lists is read as it says, by one reader only, and not by its neighbours."""
+"""Every form of line of docs/reference/logs.md is read as it says, by one reader only, and not by its neighbours."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from chaos.observe.logs.taskd_log import TaskdLogReader
 from chaos.observe.logs.ttp import log as ttp_log
 from tests.kit.growing_cost import MOST_GROWTH, TIMES, growth, processor_seconds
 
-PAGE = Path(__file__).parents[4] / "docs" / "logs.md"
+PAGE = Path(__file__).parents[4] / "docs" / "reference" / "logs.md"
 READERS = {reader.name: reader for reader in built_in_readers(timezone.utc)}
 _ROW = re.compile(r"\| `(?P<line>.+?)`+ \| (?P<reader>\w+) \| (?P<event>[\w.]+) \|")
 
