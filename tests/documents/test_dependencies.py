@@ -65,7 +65,7 @@ def test_what_the_tests_ask_for_is_used(extra: str) -> None:
             assert package in imported("tests"), package
 
 
-@pytest.mark.parametrize("extra", ["docker", "ssh", "kubernetes", "fuzz", "test"])
+@pytest.mark.parametrize("extra", ["docker", "ssh", "kubernetes", "docs", "fuzz", "test"])
 def test_each_package_has_its_reason(extra: str) -> None:
     asked = names([*project()["dependencies"], *project()["optional-dependencies"][extra]])
     assert {name for name in asked if not name.startswith("types-")} - {"chaos-ascend"} <= reasons()
