@@ -23,14 +23,14 @@ from chaos.run.prepare.prepare import known_names
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
 from chaos.store.directory import create_run, make_private_directory
-from tests.documents.blocks import PAGES, ROOT, Block, Perform, blocks_of, is_scenario
+from tests.documents.blocks import PAGES, ROOT, TRANSLATIONS, Block, Perform, blocks_of, is_scenario
 from tests.documents.instead import HOSTS, INSTEAD, instead_of
 from tests.kit.shipped import SHIPPED
 from tests.kit.spread import at_night
 
 pytestmark = pytest.mark.processes
 
-TEXTS = [*PAGES, *(ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "changelog.d/README.md"))]
+TEXTS = [*PAGES, *TRANSLATIONS, *(ROOT / name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "changelog.d/README.md"))]
 """The pages, and what a contributor reads, whose blocks of commands nothing runs here."""
 
 RUN = [page for page in PAGES if any(block.language == "sh" for block in blocks_of(page))]
