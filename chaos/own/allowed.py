@@ -9,11 +9,14 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from chaos.base.refusal import Refused
 from chaos.scenario.errors import printable, suggest
-from chaos.scenario.models.own import Hook
-from chaos.scenario.models.scenario import Scenario
+
+if TYPE_CHECKING:
+    from chaos.scenario.models.own import Hook
+    from chaos.scenario.models.scenario import Scenario
 
 STAGES = ("before", "after", "notify")
 

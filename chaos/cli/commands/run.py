@@ -29,7 +29,6 @@ from chaos.cli.options import (
     sdk_option,
     set_option,
 )
-from chaos.cli.own_code import allowance
 from chaos.cli.paths import find_run, make_reports
 from chaos.cli.scenarios import load, pick_cells, prepare_cells
 
@@ -111,6 +110,7 @@ def command(
     64 bad usage or scenario, or this machine lacks what it needs,
     130 interrupted. The worst cell decides.
     """
+    from chaos.cli.own_code import allowance
     from chaos.run.prepare.prepare import fresh_seed
 
     loaded = [load(text, settings, platform, inventory) for text in scenarios]
