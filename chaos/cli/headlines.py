@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from time import localtime, monotonic, strftime
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from chaos.base.growth import FEW
 from chaos.base.rank_sets import named, rank_set
+from chaos.evidence.text import readable
 
 if TYPE_CHECKING:
     from chaos.history.event import Event
@@ -88,6 +90,11 @@ def headline(event: Event) -> str | None:
             )
 
             return f"{event.attempt}: stacks: {in_words(*stacks_of(data)).removeprefix(MARK)}"
+        case "hook.begin":
+            which = f"hook {data.get('stage')} {data.get('number')}"
+            return f"{which}: runs {_command(data.get('command'))}, {_limit(data.get('limit'))}"
+        case "check.begin":
+            return f"check {data.get('check')}: runs"
         case "run.end":
             return f"run ended{': ' + str(data['error']) if data.get('error') else ''}"
     return None
@@ -144,6 +151,12 @@ def _maker(maker: object) -> str:
 
 def _limit(value: object) -> str:
     return f"{value:g} s at most" if isinstance(value, (int, float)) else "without a limit"
+
+
+def _command(value: object) -> str:
+    """Return a command as a shell would take it, on one line."""
+    words = value if isinstance(value, (list, tuple)) else [value]
+    return readable(shlex.join(map(str, words)))
 
 
 def _ranks(value: object) -> str:

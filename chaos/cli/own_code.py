@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import click
 
 from chaos.base.refusal import Refused
-from chaos.own.allowed import NOTHING, Allowed, allowed, has_own_code, refuse_unallowed
+from chaos.own.allowed import NOTHING, STAGES, Allowed, allowed, has_own_code, in_words, refuse_unallowed
 from chaos.own.settings import allowed_by_settings
 from chaos.run.prepare.prepared import Prepared
+from chaos.scenario.errors import printable
+from chaos.scenario.models.scenario import Scenario
 
 
 def allowance(cells: Sequence[Prepared], checks: Sequence[str], hooks: Sequence[str]) -> Allowed:
@@ -28,3 +31,18 @@ def allowance(cells: Sequence[Prepared], checks: Sequence[str], hooks: Sequence[
     except Refused as error:
         raise click.UsageError(str(error)) from None
     return allowance_of_call
+
+
+def without_checks(prepared: Prepared) -> Prepared:
+    """Return the cell without its own checks, for runs that are measured and not judged."""
+    scenario = prepared.scenario.model_copy(update={"checks": ()})
+    return replace(prepared, cell=replace(prepared.cell, scenario=scenario))
+
+
+def own_code_rows(scenario: Scenario) -> Iterator[str]:
+    """Yield a row for each check and command that a run would execute, where it is allowed."""
+    for name in scenario.checks:
+        yield f"{'own check':<12}{name}, where it is allowed"
+    for stage in STAGES:
+        for hook in getattr(scenario.hooks, stage):
+            yield f"{f'hook {stage}':<12}{printable(in_words(hook.command))}, where it is allowed"

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from chaos.base.clock import Clock
 from chaos.history.writer import HistoryWriter
 from chaos.own.checks import run_checks
-from chaos.own.hooks import run_hooks
+from chaos.own.hooks import Record, run_hooks
 from chaos.own.program import OwnPlace
 from chaos.run.interrupts import uninterrupted
 from chaos.run.options import RunOptions
 from chaos.run.prepare.prepared import Prepared
-from chaos.run.progress import Progress
+from chaos.run.progress import Progress, Watched
 from chaos.store.directory import RunDirectory
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class OwnCode:
         self, prepared: Prepared, options: RunOptions, owned: RunDirectory, clock: Clock, progress: Progress
     ) -> None:
         self._scenario, self._owned, self._clock = prepared.scenario, owned, clock
-        self._allowed, self._note = options.allowed, progress.note
+        self._allowed, self._progress = options.allowed, progress
         self._directory = prepared.loaded.path.parent.absolute()
         environment = {
             "CHAOS_RUN_DIR": str(owned.path),
@@ -42,16 +42,17 @@ class OwnCode:
     def before(self, history: HistoryWriter) -> None:
         """Run the commands before the job. Raises HookFailed."""
         hooks = self._scenario.hooks.before
-        run_hooks("before", hooks, self._place, self._allowed, history.record, self._note)
+        run_hooks("before", hooks, self._place, self._allowed, self._record(history), self._progress.note)
 
     def after(self, history: HistoryWriter, *, checked: bool) -> None:
         """Run the checks, unless the run was interrupted, and then the commands after the job."""
+        record = self._record(history)
         with uninterrupted():
             if checked:
                 names = self._scenario.checks
-                run_checks(names, self._owned.path, self._directory, self._place, self._allowed, history.record)
+                run_checks(names, self._owned.path, self._directory, self._place, self._allowed, record)
             hooks = self._scenario.hooks.after
-            run_hooks("after", hooks, self._place, self._allowed, history.record, self._note)
+            run_hooks("after", hooks, self._place, self._allowed, record, self._progress.note)
 
     def notify(self, result: Result) -> None:
         """Run the commands for the verdict, and record them in a file of their own."""
@@ -63,4 +64,8 @@ class OwnCode:
         place = replace(self._place, environment={**self._place.environment, **told})
         path = self._owned.path / "history" / f"{NOTIFIED}.jsonl"
         with uninterrupted(), HistoryWriter(path, writer=NOTIFIED, run=self._owned.token, clock=self._clock) as history:
-            run_hooks("notify", hooks, place, self._allowed, history.record, self._note)
+            run_hooks("notify", hooks, place, self._allowed, self._record(history), self._progress.note)
+
+    def _record(self, history: HistoryWriter) -> Record:
+        """Return what records an event and shows it: a watcher sees what a run waits for."""
+        return Watched(history, self._progress).record

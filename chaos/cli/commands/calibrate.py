@@ -98,6 +98,9 @@ def command(
     """
     from chaos.calibration.calibration import calibrate
     from chaos.calibration.store import read, undo
+    from chaos.cli.own_code import allowance, without_checks
+    from chaos.own.allowed import NOTHING
+    from chaos.run.options import RunOptions
 
     loaded = load(scenario, settings, platform, inventory)
     try:
@@ -109,10 +112,12 @@ def command(
         if len(pairs) > 1:
             raise click.UsageError(f"{loaded.path}: has {len(pairs)} cells; name one with --cell")
         before = "" if dry_run and not loaded.path.is_file() else read(loaded.path)
-        (prepared,) = prepare_cells(pairs, sdk)
+        (prepared,) = map(without_checks, prepare_cells(pairs, sdk))
+        allowed = NOTHING if given else allowance([prepared], (), ())
         make_reports(reports)
         arguments = context.ensure_object(Settings).arguments
-        runs = _runs(prepared, count, given, reports.resolve(), cores, arguments, as_json=as_json)
+        options = RunOptions(reports.resolve(), "none", cores, arguments, page=False, allowed=allowed)
+        runs = _runs(prepared, count, given, options, as_json=as_json)
         if runs is None:
             return codes.INTERRUPTED
         calibration = calibrate(prepared.plan, runs, false_alarm)
@@ -127,9 +132,7 @@ def _runs(
     prepared: Prepared,
     count: int,
     given: tuple[str, ...],
-    reports: Path,
-    cores: int | None,
-    arguments: tuple[str, ...],
+    options: RunOptions,
     *,
     as_json: bool,
 ) -> list[Recorded] | None:
@@ -138,10 +141,9 @@ def _runs(
     from chaos.calibration.tolerance import LEAST_RUNS
     from chaos.cli.progress import open_progress
     from chaos.run.driver import run_cell
-    from chaos.run.options import RunOptions
 
     if given:
-        paths = list(dict.fromkeys(find_run(name, reports).resolve() for name in given))
+        paths = list(dict.fromkeys(find_run(name, options.reports).resolve() for name in given))
         if len(paths) < LEAST_RUNS:
             raise click.UsageError(f"--from: {len(paths)} runs, {LEAST_RUNS} are needed")
         return [read_given(path, prepared) for path in paths]
@@ -153,7 +155,7 @@ def _runs(
 
     try:
         with ended_like_ctrl_c():
-            return make_runs(prepared, count, RunOptions(reports, "none", cores, arguments, page=False), run)
+            return make_runs(prepared, count, options, run)
     except Interrupted as interrupted:
         click.echo(f"interrupted: {interrupted.run_dir}", err=True)
         return None

@@ -40,14 +40,20 @@ def command(
       chaos plan kill-rank.yaml
       chaos plan kill-rank-phases.yaml --cell phase=forward --json
     """
+    from chaos.cli.own_code import own_code_rows
     from chaos.plan.io import dumps
     from chaos.plan.render import render
     from chaos.run.prepare.prepare import plan_cell
 
     loaded = [load(text, settings, platform, inventory) for text in scenarios]
-    plans = [plan_cell(scenario, cell, seed) for scenario, cell in pick_cells(loaded, cells)]
+    chosen = pick_cells(loaded, cells)
+    plans = [plan_cell(scenario, cell, seed) for scenario, cell in chosen]
     if as_json:
         echo_json({"schema_version": 1, "plans": [json.loads(dumps(plan)) for plan in plans]})
     else:
-        click.echo("\n\n".join(render(plan).rstrip("\n") for plan in plans))
+        shown = [
+            "\n".join([render(plan).rstrip("\n"), *own_code_rows(cell.scenario)])
+            for plan, (_, cell) in zip(plans, chosen, strict=True)
+        ]
+        click.echo("\n\n".join(shown))
     return 0

@@ -53,6 +53,11 @@ def test_plain_lines_tell_what_matters_with_its_time() -> None:
         (event("train.begin", rank=1, initial_step=0), "train: rank 1 begins to train after step 0"),
         (event("fault.armed", fault="k", ranks=[1, 2]), "fault k: armed for ranks 1-2"),
         (event("fault.missed", fault="k", reason="too late"), "fault k: missed, too late"),
+        (
+            event("hook.begin", stage="before", number=1, command=["./prepare", "a b"], limit=60.0),
+            "hook before 1: runs ./prepare 'a b', 60 s at most",
+        ),
+        (event("check.begin", check="losses:falls"), "check losses:falls: runs"),
         (event("fault.healed", fault="k", how="continued"), "fault k: undone, continued"),
         (
             event("checkpoint.end", rank=0, kind="end-of-life", step=5),

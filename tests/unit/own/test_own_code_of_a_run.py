@@ -64,6 +64,15 @@ def test_without_an_allowance_nothing_is_started(place: Path, capsys: pytest.Cap
     assert not (place / "reports").exists() and not (place / "executed").exists()
 
 
+def test_a_plan_shows_what_a_run_would_execute(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments(place, "echo", "a b")
+    assert entry(["plan", "mine.yaml"]) == 0
+    shown = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    for row in ("own check mine:says", "hook before echo 'a b'", "hook after touch after"):
+        assert f"{row}, where it is allowed" in shown
+    assert not (place / "executed").exists()
+
+
 def test_after_a_command_that_fails_the_job_is_not_started_and_the_rest_follows(place: Path) -> None:
     assert entry(arguments(place, "false")) == 2
     run = (place / "reports" / "latest").resolve()
