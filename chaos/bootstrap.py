@@ -58,7 +58,7 @@ MINDSPORE = "--ignore=tests/rehearsal"
 
 PHASES = [
     *LINTERS,
-    ("mypy", ["mypy"]),
+    ("mypy", ["mypy", "--num-workers", "2"]),
     ("unit tests", ["pytest", "tests", MINDSPORE, "-n", "2", "-m", "not processes and not nightly", SLOWEST]),
     ("processes", ["pytest", "tests", MINDSPORE, "-n", "3", "-m", "processes and not nightly", SLOWEST]),
     ("rehearsals", ["pytest", "tests/rehearsal", "-n", "3", "-m", "not nightly", SLOWEST]),

@@ -36,6 +36,7 @@ TEXTS = [*PAGES, *TRANSLATIONS, *(ROOT / name for name in ("CHANGELOG.md", "CONT
 RUN = [page for page in PAGES if any(block.language == "sh" for block in blocks_of(page))]
 
 AT_NIGHT = {
+    "extending": "test_extension_is_healed.py installs a package every day, as the page does",
     "extending-undo": "test_extension_is_healed.py installs the package of the page every day",
     "nightly": "other tests of this file run its jobs",
     "quick-start": "tutorial.md runs the same commands on the same job every day",
