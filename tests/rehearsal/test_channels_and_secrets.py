@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import psutil
+import pytest
 
 from chaos.machine.job.processes import find_run_processes
 from chaos.rehearsal.ttp.wire import Link
@@ -51,12 +52,14 @@ def modes(private: Path) -> Iterator[tuple[str, int]]:
             yield path.name, stat.S_IMODE(path.lstat().st_mode)
 
 
-def test_a_run_listens_for_its_own_only_and_keeps_its_secret(chaos: Chaos) -> None:
+@pytest.mark.parametrize("scenario", ["plain-kill-rank", pytest.param("kill-rank", marks=pytest.mark.nightly)])
+def test_a_run_listens_for_its_own_only_and_keeps_its_secret(fresh: Chaos, scenario: str) -> None:
+    chaos = fresh
     harness = chaos.start(
-        *("run", "kill-rank.yaml", "--cores", "1", "--reports", chaos.reports),
+        *("run", f"{scenario}.yaml", "--cores", "1", "--reports", chaos.reports),
         env={"CHAOS_TEST_TOKEN": CANARY},
     )
-    run = harness.run()
+    run = harness.run(scenario)
     seen = Seen()
     harness.until("the secret", lambda: (run.private / "secret").is_file())
     seen.secret = (run.private / "secret").read_text()

@@ -59,6 +59,7 @@ def is_down(host: TestHost) -> bool:
     return (host.place / "down").exists()
 
 
+@pytest.mark.nightly
 def test_the_link_of_a_ranks_card_goes_down_on_its_host_alone_and_comes_up_again(
     on_hosts: Chaos, hosts: TestHosts
 ) -> None:
