@@ -15,6 +15,11 @@ def sections() -> dict[str, str]:
     return {name: text for name, _, text in (one.partition("\n") for one in found)}
 
 
+def head() -> str:
+    """What the page says of all kinds, before the sections."""
+    return (ROOT / "docs" / "reference" / "faults.md").read_text("utf-8").partition("\n## ")[0]
+
+
 def rows(kind: str) -> dict[str, str]:
     """The table of a kind's section."""
     return dict(re.findall(r"^\| (\S.*?) \| (\S.*) \|$", sections()[kind], re.M))

@@ -10,7 +10,7 @@ from chaos.faults.registered import fault_kind
 from chaos.manual.prose import cell, own_points
 from chaos.scenario.find import iter_scenarios
 from chaos.scenario.models.scenario import Scenario
-from tests.contract.page import rows, sections
+from tests.contract.page import head, rows, sections
 from tests.kit.every_fault import ON_HARDWARE, kinds
 from tests.kit.shipped import SHIPPED
 
@@ -25,7 +25,10 @@ def test_the_page_has_a_section_for_each_and_for_nothing_else() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_it_says_what_it_is_on_ascend_how_it_is_made_what_proves_it_and_what_undoes_it(kind: str) -> None:
     assert "On Ascend" in sections()[kind], "say it in the docstring of the kind or its module"
-    assert {"made by", "evidence", "undone by", "risk", "scenarios"} <= rows(kind).keys()
+    assert {"evidence", "scenarios"} <= rows(kind).keys()
+    assert ("risk" in rows(kind)) == (fault_kind(kind).hazard is not None)
+    assert rows(kind).get("made by") or "**made by** the agent" in head()
+    assert rows(kind).get("undone by") or "**undone by** no step" in head()
 
 
 @pytest.mark.parametrize("kind", KINDS)
