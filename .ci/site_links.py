@@ -1,4 +1,6 @@
-"""A hook of mkdocs: makes pages that GitHub shows fit for a site.
+"""Hooks of mkdocs: make pages that GitHub shows fit for a site.
+
+The menu is the index of docs/README.md: its headings, and the pages of their tables in their order.
 
 A link to a file outside docs/ becomes its text, since the site has no such file. What a block says behind its language
 (``unrun: …``) is for the tests, and goes.
@@ -7,10 +9,12 @@ A link to a file outside docs/ becomes its text, since the site has no such file
 from __future__ import annotations
 
 import re
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 _LINK = re.compile(r"(?<!!)\[(?P<text>(?:[^][]|\[[^][]*\])*)\]\((?P<target>[^)\s#:]+)(?P<anchor>#[^)\s]*)?\)")
+_PART = re.compile(r"^## (?P<title>.+)\n(?P<rows>(?:(?!^## ).*\n?)*)", re.MULTILINE)
+_ROW = re.compile(r"^\| \[[^]]+\]\((?P<page>[\w./-]+)\) \|", re.MULTILINE)
 _FENCE = re.compile(r"^```(\w*) [^\n]*$", re.MULTILINE)
 
 
@@ -22,6 +26,18 @@ def inside(source: str, target: str) -> bool:
         if depth < 0:
             return False
     return True
+
+
+def menu(docs: Path) -> list[Any]:
+    """The parts of the index with their pages, then the pages in Chinese."""
+    parts = _PART.finditer((docs / "README.md").read_text("utf-8"))
+    chinese = [path.relative_to(docs).as_posix() for path in sorted((docs / "zh").glob("*.md"))]
+    return ["README.md", *({part["title"]: _ROW.findall(part["rows"])} for part in parts), {"中文": chinese}]
+
+
+def on_config(config: Any) -> None:
+    """Called by mkdocs with its configuration, before it looks for pages."""
+    config["nav"] = menu(Path(config["docs_dir"]))
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
