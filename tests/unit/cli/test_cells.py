@@ -124,7 +124,7 @@ def test_a_call_is_refused_as_a_whole_by_the_cell_whose_input_cannot_be_read(mon
             raise Refused("job.script: /jobs/model.py: is a FIFO; make it readable")
         prepared.append(cell.name)
 
-    monkeypatch.setattr(scenarios, "prepare", prepare)
+    monkeypatch.setattr("chaos.run.prepare.prepare.prepare", prepare)
     pairs = [(cell.loaded, cell.cell) for cell in cells("a", "b", "c")]
     with pytest.raises(click.UsageError) as refused:
         scenarios.prepare_cells(pairs, "auto")
