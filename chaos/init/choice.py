@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from chaos.base.refusal import Refused
-from chaos.init.draft import Ask
+from chaos.init.entries import Ask
 from chaos.init.source import shown
 from chaos.init.survey import Candidate, candidates
 

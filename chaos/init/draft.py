@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from chaos.base.refusal import Refused
 from chaos.init.conditions import Unit
 from chaos.init.device import ASCEND, CPU, Device
+from chaos.init.entries import Ask, Draft, Entry, Launcher, Wishes
+from chaos.init.own_launch import OwnLaunch
 from chaos.init.paths import is_input
 from chaos.init.resume import is_guarded
 from chaos.init.survey import Survey
@@ -22,77 +21,14 @@ _STEPS = 12
 _SURE_POINTS = 6
 """Points from which an option is taken for that of the resume without asking."""
 
-Ask = Callable[[str, str], str]
-"""Asks a question with a default; there is none where nobody can answer."""
 
+def draft(
+    found: Survey, wishes: Wishes, kind: str, *, npu: bool, ask: Ask | None, own: OwnLaunch | None = None
+) -> Draft:
+    """Return the scenario of a job.
 
-@dataclass(frozen=True)
-class Wishes:
-    """What the user says by flags; None and nothing leave a value to the survey."""
-
-    name: str | None = None
-    ranks: int | None = None
-    steps: int | None = None
-    checkpoint_interval: int | None = None
-    savers: str | None = None
-    resume_arguments: tuple[str, ...] | None = None
-    device: str | None = None
-    pipeline_stages: int | None = None
-    model_parallel: int | None = None
-    sharded_optimizer: bool = False
-    fault: str = ""
-    fault_step: int | None = None
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A value of the scenario, why it is this one, and whether the user has to check it."""
-
-    value: Any
-    why: str
-    guessed: bool = False
-
-
-@dataclass(frozen=True)
-class Draft:
-    """A scenario to be written. ``resumes`` says that the job goes on from a checkpoint."""
-
-    name: str
-    kind: str
-    script: str
-    ranks: Entry
-    arguments: Entry
-    device: Entry
-    steps: Entry
-    interval: Entry | None
-    savers: Entry | None
-    resumes: bool
-    resume_arguments: Entry | None
-    parallel: dict[str, Entry]
-    environment: dict[str, Entry]
-    fault: str
-    fault_step: Entry
-
-    @property
-    def guesses(self) -> list[tuple[str, Entry]]:
-        """The entries that the user has to check, by their keys."""
-        entries = {
-            "cluster.ranks": self.ranks,
-            "job.arguments": self.arguments,
-            "job.device": self.device,
-            "job.steps": self.steps,
-            "job.checkpoint_interval": self.interval,
-            "job.savers": self.savers,
-            "job.resume_arguments": self.resume_arguments,
-            "faults.trigger.step": self.fault_step,
-            **{f"cluster.parallel.{name}": entry for name, entry in self.parallel.items()},
-            **{f"job.environment.{name}": entry for name, entry in self.environment.items()},
-        }
-        return [(key, entry) for key, entry in entries.items() if entry is not None and entry.guessed]
-
-
-def draft(found: Survey, wishes: Wishes, kind: str, *, npu: bool, ask: Ask | None) -> Draft:
-    """Return the scenario of a job. ``kind`` is the job kind of users' scripts, ``npu`` says that devices are here."""
+    ``kind`` is the job kind of users' scripts, ``npu`` says that devices are here, ``own`` is the user's launcher.
+    """
     ranks = _ranks(found, wishes, ask)
     arguments, chosen = _arguments(found, wishes, found.device, npu=npu)
     steps, interval = _steps_and_interval(found, wishes, ask)
@@ -106,6 +42,7 @@ def draft(found: Survey, wishes: Wishes, kind: str, *, npu: bool, ask: Ask | Non
         script=found.name,
         ranks=ranks,
         arguments=arguments,
+        launcher=_launcher(own),
         device=chosen,
         steps=steps,
         interval=interval,
@@ -117,6 +54,13 @@ def draft(found: Survey, wishes: Wishes, kind: str, *, npu: bool, ask: Ask | Non
         fault=wishes.fault,
         fault_step=fault_step,
     )
+
+
+def _launcher(own: OwnLaunch | None) -> Launcher | None:
+    if own is None or own.is_default:
+        return None
+    variables = None if own.variables is None else Entry(own.variables, own.told, guessed=True)
+    return Launcher(Entry(own.command, own.line.where), variables)
 
 
 def _name(found: Survey, fault: str) -> str:

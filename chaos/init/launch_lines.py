@@ -18,7 +18,7 @@ MOST_BYTES = 256 << 10
 _PLACES = (".", "scripts", "script", "shell", "bin", "..")
 """Where shell scripts are looked for, seen from the directory of the job."""
 
-_RANKS = {
+RANK_OPTIONS = {
     "msrun": ("--worker_num",),
     "torchrun": ("--nproc_per_node", "--nproc-per-node"),
     "mpirun": ("-n", "-np", "--np"),
@@ -99,7 +99,7 @@ def read_launch_lines(text: str, name: str, directory: Path) -> Iterator[LaunchL
             if not rest or export:
                 known |= own
             elif (line := _launch(rest, known, f"{name}:{number}", directory)) is not None:
-                kept = {key: value for key, value in {**exported, **own}.items() if _is_kept(key, value)}
+                kept = {key: value for key, value in {**exported, **own}.items() if is_kept(key, value)}
                 yield replace(line, environment=kept)
 
 
@@ -140,7 +140,7 @@ def _launch(words: list[str], known: dict[str, str], where: str, directory: Path
         launcher, rest = Path(word).name, words[place + 1 :]
         if _PYTHON.fullmatch(launcher) and rest[:1] == ["-m"] and rest[1:2] and rest[1] in _MODULES:
             launcher, rest = _MODULES[rest[1]], rest[2:]
-        if launcher in _RANKS:
+        if launcher in RANK_OPTIONS:
             return _read(launcher, [_filled(one, known) for one in rest], where, directory)
     return None
 
@@ -149,7 +149,7 @@ def _read(launcher: str, words: list[str], where: str, directory: Path) -> Launc
     script_at = next((place for place, word in enumerate(words) if word.endswith(".py")), None)
     if script_at is None:
         return None
-    ranks = _number(words[:script_at], _RANKS[launcher])
+    ranks = _number(words[:script_at], RANK_OPTIONS[launcher])
     local = _number(words[:script_at], ("--local_worker_num",))
     nodes = _number(words[:script_at], ("--nnodes",))
     if launcher == "msrun" and ranks and local and ranks % local == 0 and ranks != local:
@@ -189,7 +189,8 @@ def _filled(word: str, known: dict[str, str]) -> str:
     return _VARIABLE.sub(value, word)
 
 
-def _is_kept(name: str, value: str) -> bool:
+def is_kept(name: str, value: str) -> bool:
+    """Return whether a variable of a launch line belongs to the job, and not to its launcher."""
     return bool(_MOST.fullmatch(name)) and not _OF_THE_LAUNCH.fullmatch(name) and "$" not in value and "`" not in value
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from chaos.init.device import CPU
-from chaos.init.draft import Draft, Entry
+from chaos.init.entries import Draft, Entry
 from chaos.scenario.errors import printable
 
 CHECK = "CHECK"
@@ -56,6 +56,10 @@ def _lines(draft: Draft) -> Iterator[tuple[str, Entry | None]]:
     yield f"  kind: {draft.kind}", None
     if draft.device.value != CPU:
         yield f"  device: {draft.device.value}", draft.device
+    if draft.launcher is not None:
+        yield from _list("  command", draft.launcher.command)
+        if (variables := draft.launcher.variables) is not None:
+            yield f"  rank_variables: {{{variables.value[0]}: {variables.value[1]}}}", variables
     yield f"  script: {scalar(draft.script)}", None
     yield from _list("  arguments", draft.arguments)
     if draft.resume_arguments is not None:

@@ -6,7 +6,8 @@ import shlex
 from collections.abc import Iterator
 
 from chaos.init.device import CPU
-from chaos.init.draft import Draft
+from chaos.init.entries import Draft
+from chaos.init.own_launch import OwnLaunch
 from chaos.init.resume import is_guarded
 from chaos.init.survey import FRAMEWORK, Survey
 
@@ -50,10 +51,10 @@ def advice_lines(found: Survey, draft: Draft) -> Iterator[str]:
     yield from found.left_out
     if found.framework != FRAMEWORK:
         imported = f"imports {found.framework}" if found.framework else "imports no framework that is known here"
-        yield (
-            f"{found.name} {imported}: the job kind {draft.kind} starts scripts of MindSpore with msrun "
-            "(docs/guides/mindspore-jobs.md)"
+        started = (
+            "with msrun (docs/guides/mindspore-jobs.md)" if draft.launcher is None else "with a launcher of your own"
         )
+        yield f"{found.name} {imported}: the job kind {draft.kind} starts scripts of MindSpore {started}"
     yield from _loop_advice(found, draft)
     yield from _checkpoint_advice(found, draft)
     if draft.resumes and draft.resume_arguments is None:
@@ -80,6 +81,17 @@ def advice_lines(found: Survey, draft: Draft) -> Iterator[str]:
         yield "two runs of it may not be equal bit for bit:"
         yield from (f"  {sign}" for sign in found.noise)
         yield f"  chaos calibrate {draft.name}.yaml measures it, and writes the tolerance (docs/guides/calibrate.md)"
+
+
+def launch_lines(own: OwnLaunch | None) -> Iterator[str]:
+    """Yield what is to know about a launcher of the user's own."""
+    if own is None or own.is_default:
+        return
+    yield own.told
+    yield (
+        f"chaos puts the command of a rank behind the words of job.command: {own.line.launcher} has to start it for "
+        "each rank (docs/guides/launchers.md)"
+    )
 
 
 def next_lines(file: str) -> Iterator[str]:

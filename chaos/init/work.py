@@ -9,7 +9,9 @@ from pathlib import Path
 from chaos.base.refusal import Refused
 from chaos.doctor.npu import npu
 from chaos.init.choice import choose_script
-from chaos.init.draft import Ask, Draft, Wishes, draft
+from chaos.init.draft import draft
+from chaos.init.entries import Ask, Draft, Wishes
+from chaos.init.own_launch import OwnLaunch, own_launch
 from chaos.init.place import tried
 from chaos.init.survey import Survey, launch_of, survey
 from chaos.init.text import scenario_text
@@ -27,6 +29,7 @@ class WorkedOut:
     survey: Survey
     draft: Draft
     text: str
+    own: OwnLaunch | None = None
 
     @property
     def file(self) -> Path:
@@ -35,17 +38,26 @@ class WorkedOut:
 
 
 def work_out(
-    directory: Path, wishes: Wishes, *, script: Path | None, arguments: Sequence[str] | None, ask: Ask | None
+    directory: Path,
+    wishes: Wishes,
+    *,
+    script: Path | None,
+    arguments: Sequence[str] | None,
+    ask: Ask | None,
+    launch: str | None = None,
 ) -> WorkedOut:
     """Read the job of a directory and plan the scenario that follows. Raises Refused.
 
-    ``ask`` answers questions; None where nobody can.
+    ``ask`` answers questions; None where nobody can. ``launch`` is the command that starts the job.
     """
-    chosen = choose_script(directory, script, ask)
-    found = survey(directory, chosen, launch_of(directory, chosen), arguments)
-    drafted = draft(found, wishes, _kind_of_scripts(), npu=npu(Machine()).ok, ask=ask)
+    own = None if launch is None else own_launch(launch, directory, script, wishes.ranks)
+    named = Path(own.line.script) if own is not None and own.line.script else script
+    chosen = choose_script(directory, named, ask)
+    line = launch_of(directory, chosen) if own is None else own.line
+    found = survey(directory, chosen, line, arguments)
+    drafted = draft(found, wishes, _kind_of_scripts(), npu=npu(Machine()).ok, ask=ask, own=own)
     text = scenario_text(drafted)
-    result = WorkedOut(found, drafted, text)
+    result = WorkedOut(found, drafted, text, own)
     _check(result)
     return result
 

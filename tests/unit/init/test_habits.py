@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from chaos.init.draft import Wishes
+from chaos.init.entries import Wishes
 from chaos.init.words import advice_lines, found_lines
 from chaos.init.work import WorkedOut, work_out
 

@@ -11,7 +11,7 @@ import pytest
 import chaos.cli.commands.init.writing as init_command
 from chaos.cli import codes
 from chaos.cli.main import entry
-from chaos.init.draft import Wishes
+from chaos.init.entries import Wishes
 from chaos.init.work import work_out
 from chaos.scenario.load import load_scenario
 

@@ -8,7 +8,8 @@ from textwrap import dedent
 import pytest
 
 from chaos.base.refusal import Refused
-from chaos.init.draft import Wishes, draft
+from chaos.init.draft import draft
+from chaos.init.entries import Wishes
 from chaos.init.survey import Survey, survey
 
 

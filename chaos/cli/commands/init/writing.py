@@ -24,6 +24,9 @@ _DIRECTORY = click.Path(file_okay=False, path_type=Path)
     "--script", type=click.Path(path_type=Path), help="The script that trains. Default: the one of a launch line."
 )
 @click.option(
+    "--launch", metavar="COMMAND", help="The command that starts the job, in quotes. Default: that of a shell script."
+)
+@click.option(
     "--ranks", type=click.IntRange(1, 1024), help="Number of ranks. Default: that of the launch line, else 2."
 )
 @click.option("--argument", "arguments", multiple=True, metavar="TEXT", help="An argument of the script; repeat it.")
@@ -67,6 +70,7 @@ def command(directory: Path | None, *, example: bool, as_json: bool, **flags: An
     Examples:
       chaos init --example            a job that works at once, in chaos-example/
       chaos init                      the job in this directory
+      chaos init --launch "mpirun -n 4 python train.py --epochs 3"
       chaos init jobs/mine --steps 24 --resume-argument=--resume
       chaos init --fault terminate --name polite-end
 
@@ -86,7 +90,7 @@ def command(directory: Path | None, *, example: bool, as_json: bool, **flags: An
 
 
 def _example(directory: Path | None, *, force: bool, as_json: bool) -> int:
-    from chaos.init.draft import Wishes
+    from chaos.init.entries import Wishes
     from chaos.init.place import write_new
     from chaos.init.words import next_lines
     from chaos.init.work import work_out
@@ -111,27 +115,28 @@ def _example(directory: Path | None, *, force: bool, as_json: bool) -> int:
 
 
 def _scenario(directory: Path, flags: dict[str, Any], *, as_json: bool) -> int:
-    from chaos.init.draft import Wishes
+    from chaos.init.entries import Wishes
     from chaos.init.place import write_new
-    from chaos.init.words import advice_lines, found_lines, guess_lines, next_lines
+    from chaos.init.words import advice_lines, found_lines, guess_lines, launch_lines, next_lines
     from chaos.init.work import work_out
 
     place = directory.resolve()
     if not place.is_dir():
         raise Refused(f"there is no directory {directory}")
     dry_run, force = bool(flags.pop("dry_run")), bool(flags.pop("force"))
-    script, arguments = flags.pop("script"), flags.pop("arguments") or None
+    script, launch, arguments = flags.pop("script"), flags.pop("launch"), flags.pop("arguments") or None
     resume = flags.pop("resume_arguments") or None
     wishes = Wishes(resume_arguments=() if resume == ("none",) else resume, **flags)
     asks = not as_json and sys.stdin is not None and sys.stdin.isatty() and sys.stderr.isatty()
-    result = work_out(place, wishes, script=script, arguments=arguments, ask=_asked if asks else None)
+    ask = _asked if asks else None
+    result = work_out(place, wishes, script=script, arguments=arguments, ask=ask, launch=launch)
     file = directory / result.file.name
     if not dry_run:
         write_new(file, result.text, force=force)
     parts = {
         "found": list(found_lines(result.survey)),
         "guessed": list(guess_lines(result.draft)),
-        "advice": list(advice_lines(result.survey, result.draft)),
+        "advice": [*launch_lines(result.own), *advice_lines(result.survey, result.draft)],
         "next": list(next_lines(str(file))),
     }
     if as_json:

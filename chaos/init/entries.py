@@ -1,0 +1,85 @@
+"""The parts of a drafted scenario: what the user wishes, and each value with the place that says it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Ask = Callable[[str, str], str]
+"""Asks a question with a default; there is none where nobody can answer."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What the user says by flags; None and nothing leave a value to the survey."""
+
+    name: str | None = None
+    ranks: int | None = None
+    steps: int | None = None
+    checkpoint_interval: int | None = None
+    savers: str | None = None
+    resume_arguments: tuple[str, ...] | None = None
+    device: str | None = None
+    pipeline_stages: int | None = None
+    model_parallel: int | None = None
+    sharded_optimizer: bool = False
+    fault: str = ""
+    fault_step: int | None = None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A value of the scenario, why it is this one, and whether the user has to check it."""
+
+    value: Any
+    why: str
+    guessed: bool = False
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """The keys of a launcher of the user's own; ``variables`` is None where the usual variables number the ranks."""
+
+    command: Entry
+    variables: Entry | None
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A scenario to be written. ``resumes`` says that the job goes on from a checkpoint."""
+
+    name: str
+    kind: str
+    script: str
+    ranks: Entry
+    arguments: Entry
+    launcher: Launcher | None
+    device: Entry
+    steps: Entry
+    interval: Entry | None
+    savers: Entry | None
+    resumes: bool
+    resume_arguments: Entry | None
+    parallel: dict[str, Entry]
+    environment: dict[str, Entry]
+    fault: str
+    fault_step: Entry
+
+    @property
+    def guesses(self) -> list[tuple[str, Entry]]:
+        """The entries that the user has to check, by their keys."""
+        entries = {
+            "cluster.ranks": self.ranks,
+            "job.arguments": self.arguments,
+            "job.rank_variables": None if self.launcher is None else self.launcher.variables,
+            "job.device": self.device,
+            "job.steps": self.steps,
+            "job.checkpoint_interval": self.interval,
+            "job.savers": self.savers,
+            "job.resume_arguments": self.resume_arguments,
+            "faults.trigger.step": self.fault_step,
+            **{f"cluster.parallel.{name}": entry for name, entry in self.parallel.items()},
+            **{f"job.environment.{name}": entry for name, entry in self.environment.items()},
+        }
+        return [(key, entry) for key, entry in entries.items() if entry is not None and entry.guessed]
