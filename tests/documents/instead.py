@@ -31,6 +31,7 @@ chaos kubernetes check job.yaml --scenario scenario.yaml || test $? -eq 64
 chaos kubernetes rbac scenario.yaml > rights.yaml
 grep -q ServiceAccount rights.yaml
 """,
+    ("launchers.md", "chaos init"): "chaos init --help > help && grep -q -e --launch help",
     ("mindformers.md", "packages="): """\
 packages=$(python -c 'print(__import__("sysconfig").get_path("purelib"))')
 test -d "$packages"
