@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -49,6 +50,23 @@ def test_a_sound_job_goes_from_init_to_pass(habit: str, fresh: Chaos, tmp_path: 
     done = fresh.run(scenario)
     assert done.code == 0, done
     assert done.run.history.first("load.end", attempt="resume") is not None
+
+
+@pytest.mark.nightly
+def test_a_job_with_dropout_passes_once_its_noise_is_measured(fresh: Chaos, tmp_path: Path) -> None:
+    job = tmp_path / "with-dropout"
+    shutil.copytree(HABITS / job.name, job)
+    assert fresh("init", job).code == 0
+    (scenario,) = job.glob("*-kill.yaml")
+    measured = fresh("calibrate", scenario, "--reports", fresh.reports, "--cores", "1")
+    assert measured.code == 0, measured
+    done = fresh.run(scenario)
+    assert done.code == 0, done
+    script = job / "train.py"
+    script.write_text(f"{script.read_text()}# changed\n")
+    changed = fresh.run(scenario)
+    assert changed.code == 2, changed
+    assert "(changed since: the script); run chaos calibrate again" in json.dumps(changed.run.result)
 
 
 @pytest.mark.nightly
