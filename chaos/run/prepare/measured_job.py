@@ -92,7 +92,7 @@ def changes(measured: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str
         if name == SCRIPT:
             yield "the script"
         elif name == FILES:
-            yield "a file that the script may import"
+            yield "another file of the job"
         elif name in (RANKS, *_RELEASES):
             yield f"{name} from {before or 'none'} to {after or 'none'}"
         else:

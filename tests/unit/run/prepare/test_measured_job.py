@@ -94,7 +94,7 @@ def edit(path: Path) -> None:
 
 CHANGES: dict[str, Change] = {
     "the script": lambda scenario, directory: edit(directory / "train.py"),
-    "a file that the script may import": lambda scenario, directory: edit(directory / "model.py"),
+    "another file of the job": lambda scenario, directory: edit(directory / "model.py"),
     "job.arguments": lambda scenario, directory: scenario["job"].update(arguments=["--seed=2"]),
     "job.environment": lambda scenario, directory: scenario["job"].update(environment={}),
     "job.steps": lambda scenario, directory: scenario["job"].update(steps=16),
