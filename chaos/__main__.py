@@ -19,6 +19,17 @@ def main() -> int:
         if sys.stderr is not None:
             print(f"chaos: the command cannot start: {type(error).__name__}: {error}", file=sys.stderr)
         return 3
+    finally:
+        _forget_interrupt()
+
+
+def _forget_interrupt() -> None:
+    """Let the exit code stand after an interrupt that came while a string was executed, as a dataclass is made of one.
+
+    CPython (seen with 3.11) remembers such an interrupt, also when it was handled, and ends ``python -m`` by SIGINT in
+    place of the exit code. The next string that is executed makes it forget.
+    """
+    exec("")
 
 
 if __name__ == "__main__":

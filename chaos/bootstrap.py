@@ -60,7 +60,7 @@ PHASES = [
     *LINTERS,
     ("mypy", ["mypy", "--num-workers", "2"]),
     ("unit tests", ["pytest", "tests", MINDSPORE, "-n", "2", "-m", "not processes and not nightly", SLOWEST]),
-    ("processes", ["pytest", "tests", MINDSPORE, "-n", "4", "-m", "processes and not nightly", SLOWEST]),
+    ("processes", ["pytest", "tests", MINDSPORE, "-n", "3", "-m", "processes and not nightly", SLOWEST]),
     ("rehearsals", ["pytest", "tests/rehearsal", "-n", "3", "-m", "not nightly", SLOWEST]),
     ("scenarios", ["pytest", "scenarios", "-n", "3", "--maxschedchunk", "1", "-m", "not nightly", SLOWEST]),
 ]

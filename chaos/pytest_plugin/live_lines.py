@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -20,8 +19,8 @@ def live_lines(config: pytest.Config, test: str) -> Speak | None:
     A terminal with a status line shows a wait there. A worker of xdist writes to the error output that it shares with
     pytest.
     """
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        return _waits_only(lambda line: _to_errors(config, f"[{os.environ['PYTEST_XDIST_WORKER']}] {test}: {line}"))
+    if (worker := getattr(config, "workerinput", None)) is not None:
+        return _waits_only(lambda line: _to_errors(config, f"[{worker['workerid']}] {test}: {line}"))
     if (reporter := config.pluginmanager.get_plugin("terminalreporter")) is None:
         return None
 

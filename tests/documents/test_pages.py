@@ -39,6 +39,8 @@ AT_NIGHT = {
     "extending": "test_extension_is_healed.py installs a package every day, as the page does",
     "extending-undo": "test_extension_is_healed.py installs the package of the page every day",
     "nightly": "other tests of this file run its jobs",
+    "own-code": "tests/unit/own runs checks and hooks every day",
+    "python": "tests/unit/api and tests/unit/plugin/test_fixture.py call the same every day",
     "quick-start": "tutorial.md runs the same commands on the same job every day",
     "running-jobs": "the tests of chaos inject and chaos watch call the same commands every day",
 }
