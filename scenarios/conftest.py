@@ -5,7 +5,6 @@ import pytest
 from chaos.pytest_plugin.scenario_item import ScenarioItem
 
 NIGHTLY = {
-    "mindformers-callbacks": ["loading=path"],
     "mindformers-kill-resume": ["config=llama.yaml", "config=qwen3.yaml"],
     "partition": ["direction=in", "direction=both"],
     "plain-clock-skew": ["offset=-3600"],
@@ -26,6 +25,7 @@ NIGHTLY = {
 
 SHOWN_BY = {
     "arf": "plain-arf",
+    "disk-full": "plain-disk-full",
     "ecc": "plain-ecc",
     "hcce": "plain-hcce",
     "rsc": "plain-rsc",
@@ -48,6 +48,7 @@ AT_NIGHT = {
     "kill-during-save": "a rank is lost while it saves",
     "kill-node": "all ranks of a node are lost at once",
     "memory-store": "a recovery from memory is compared with one from files",
+    "mindformers-callbacks": "callbacks of MindFormers' own; mindformers-kill-resume trains with MindFormers every day",
     "order-uce-arf-ttp": "three mechanisms answer in the vendor's order",
     "plain-arf-node-in-vain": "a node is lost, and rescheduling does not help",
     "plain-arf-twice": "a rank is lost while another is rescheduled",

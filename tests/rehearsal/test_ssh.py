@@ -163,6 +163,7 @@ def test_an_unchanged_port_is_blocked_between_two_hosts_and_another_one_answers(
 
 
 @pytest.mark.skipif("relay" not in IMPAIRMENT.seen, reason="the hosts' kernel has netem")
+@pytest.mark.nightly
 def test_a_delay_is_refused_by_name_before_the_start_where_a_hosts_kernel_has_no_netem(
     on_hosts: Chaos, hosts: TestHosts
 ) -> None:

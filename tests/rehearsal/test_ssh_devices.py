@@ -17,6 +17,8 @@ from tests.kit.played_tools import write_tools
 from tests.kit.ssh_hosts import TestHost, TestHosts, namespace_hosts
 from tests.rehearsal.kit import Chaos, Run
 
+pytestmark = pytest.mark.nightly
+
 ON_ASCEND = """
 from dataclasses import replace
 from chaos.rehearsal.plain.job import PlainJob
@@ -59,7 +61,6 @@ def is_down(host: TestHost) -> bool:
     return (host.place / "down").exists()
 
 
-@pytest.mark.nightly
 def test_the_link_of_a_ranks_card_goes_down_on_its_host_alone_and_comes_up_again(
     on_hosts: Chaos, hosts: TestHosts
 ) -> None:
@@ -78,7 +79,6 @@ def test_the_link_of_a_ranks_card_goes_down_on_its_host_alone_and_comes_up_again
     assert found == {("hygiene", "fail"), ("hygiene", "unknown")}
 
 
-@pytest.mark.nightly
 def test_after_a_killed_harness_heal_brings_the_link_up_again(on_hosts: Chaos, hosts: TestHosts) -> None:
     harness = on_hosts.start_run(*arguments(on_hosts, hosts), patch=ON_ASCEND)
     run: Run = harness.run("link-of-a-host")

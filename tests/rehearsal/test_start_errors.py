@@ -93,6 +93,7 @@ def test_a_controller_that_is_none_of_this_run_is_named(fresh: Chaos, tmp_path: 
     assert f"127.0.0.1:{port} is not the controller of this run; another program listens on that port" in error
 
 
+@pytest.mark.nightly
 def test_a_controller_that_never_answers_is_named(fresh: Chaos, tmp_path: Path, listener: socket.socket) -> None:
     port = listener.getsockname()[1]
     _, error = fail_to_start(fresh, tmp_path, f"controller: outside\n  environment: {{MS_TFT_PORT: '{port}'}}")
