@@ -11,7 +11,7 @@ from tests.documents.blocks import ROOT
 from tests.kit.built_wheel import build_wheel
 from tests.kit.shipped import SHIPPED
 
-pytestmark = pytest.mark.processes
+pytestmark = [pytest.mark.processes, pytest.mark.nightly]
 
 
 def test_the_wheel_holds_scenarios_with_their_jobs_and_pages(tmp_path: Path) -> None:

@@ -165,7 +165,8 @@ def test_a_defect_of_the_harness_is_an_error_of_its_own(chaos: Chaos) -> None:
     assert judged.code == 2 and "a defect of the harness" in said(checks_of(judged.json, "unknown"))
 
 
-@pytest.mark.parametrize("baseline", ["none", pytest.param("auto", marks=pytest.mark.nightly)])
+@pytest.mark.nightly
+@pytest.mark.parametrize("baseline", ["none", "auto"])
 def test_a_job_that_dies_before_its_first_step_is_named_with_its_log(fresh: Chaos, baseline: str) -> None:
     done = fresh.run(BROKEN, "--baseline", baseline)
     early = "before every rank had begun its first step"

@@ -142,6 +142,7 @@ def test_markup_of_a_job_stays_text_and_nothing_is_too_wide(visit: Open) -> None
     assert page.evaluate("document.documentElement.scrollWidth") <= 480
 
 
+@pytest.mark.nightly
 def test_five_hundred_nights_are_drawn(visit: Open) -> None:
     page = visit(500).page
     expect(page.locator("details[open] .plot")).to_have_count(9)
