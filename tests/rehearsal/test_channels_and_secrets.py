@@ -21,6 +21,21 @@ from tests.rehearsal.kit import WAIT_SECONDS, Chaos, Run, checks_of
 
 CANARY = "canary-7f3a9c-of-the-environment"
 LOOPBACK = ("127.", "::1")
+HELD = """
+import time
+from pathlib import Path
+from chaos.faults.signals.kill import Kill
+
+inject = Kill.inject
+
+def held(self, job, victim):
+    while not Path({go!r}).exists():
+        time.sleep(0.05)
+    return inject(self, job, victim)
+
+Kill.inject = held
+"""
+"""Python that makes the harness keep the job at the fault's barrier until the file ``go`` is there."""
 
 
 @dataclass
@@ -53,11 +68,12 @@ def modes(private: Path) -> Iterator[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("scenario", ["plain-kill-rank", pytest.param("kill-rank", marks=pytest.mark.nightly)])
-def test_a_run_listens_for_its_own_only_and_keeps_its_secret(fresh: Chaos, scenario: str) -> None:
-    chaos = fresh
+def test_a_run_listens_for_its_own_only_and_keeps_its_secret(fresh: Chaos, tmp_path: Path, scenario: str) -> None:
+    chaos, go = fresh, tmp_path / "go"
     harness = chaos.start(
         *("run", f"{scenario}.yaml", "--cores", "1", "--reports", chaos.reports),
         env={"CHAOS_TEST_TOKEN": CANARY},
+        patch=HELD.format(go=str(go)),
     )
     run = harness.run(scenario)
     seen = Seen()
@@ -87,6 +103,7 @@ def test_a_run_listens_for_its_own_only_and_keeps_its_secret(fresh: Chaos, scena
         assert (link.receive() or {}).get("message") == "challenge"
         link.send({"message": "proof", "proof": "0" * 64})
         assert link.receive() is None
+    go.touch()
 
     open_to_others = []
     while harness.process.poll() is None:
