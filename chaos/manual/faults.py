@@ -2,52 +2,78 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping
+from importlib import import_module
 from importlib.metadata import EntryPoint
 from pathlib import Path
+from typing import TypeAlias
 
 from chaos.base.families import Member
 from chaos.faults.behaviours import Lasting, Preparing
+from chaos.faults.condition import SECONDS
 from chaos.faults.kind import FaultKind
 from chaos.faults.registered import fault_kind
-from chaos.manual.prose import cell, doc_of, markdown, module_doc, own_points
+from chaos.manual.prose import bullet, cell, doc_of, markdown, module_doc, own_points
 from chaos.manual.shipped import shipped_scenarios, some
+from chaos.plan.rules.parameters import Parameter
 
-_HEAD = """\
+_HEAD = f"""\
 # Faults
 
-Made by `python -m chaos.manual` from the fault kinds themselves. Do not edit.
+Made by `python -m chaos.manual` from the fault kinds themselves. Do not edit. `chaos faults KIND` prints a kind with an
+example, `chaos list --fault KIND` the scenarios that show it.
 
 A fault is one entry of a scenario's `faults`: a kind, a target, a trigger, and the kind's parameters. Which ranks a
-target means, and when a trigger fires, is in [scenario.md](scenario.md#target); it is the same for all kinds. A fault
-counts only when its evidence is in the history, and what must be put back is on disk before it is made. Where a kind
-raises FaultMissed, the fault did not happen as planned, and the verdict is *unknown*.
-`chaos plan` tells what a fault should lead to. How to write another kind: [extending.md](../guides/extending.md).
+target means, and when a trigger fires, is in [scenario.md](scenario.md#target). A fault counts only when its evidence
+is in the history. `chaos plan` tells what a fault should lead to. How to write another kind:
+[extending.md](../guides/extending.md).
 
-What most kinds share is said here, and only its exceptions below:
+An entry has the parameters of the kind, and what differs from these rules:
 
-- **made by** the agent, which holds the rank and gets the order with its answer. Raises FaultMissed when it does not
-  hold the rank.
-- **undone by** no step: nothing changes outside the rank's process, and changes in it end with it, or before.
-- **lasts** for `seconds`, or until the launch has ended, where the kind has this parameter. A condition that vanishes
-  before proves nothing.
+- **effect**, as the plan reckons with it: none, and the job trains on.
+- **missed**: a fault that did not happen as planned makes the verdict *unknown*. It is missed where its process or node
+  has ended without the evidence or in another way, where a rank is not held or says why it could not act, and where a
+  tool or a cluster refuses.
+- **undone by** no step: changes inside a process end with it, and an end cannot be put back. A step is on disk before
+  the fault is made.
+{bullet(f"`seconds`: {SECONDS.about}. A condition that vanishes before proves nothing.")}
+- **place**, the phases at which the fault can be made: all that the plan accepts. With a place the agent holds the
+  rank.
 - **risk** low: nothing of others is changed. A kind with a risk must be allowed by its name under `allow`.
-- **needs** are what `chaos doctor` looks for.
-- An error that a device reports is a `RuntimeError`, which MindSpore classifies by its text.
-- A damaged checkpoint keeps its name, mode and times. Where a checkpoint is several files, in MindFormers' new layout,
-  the parameter `part` selects one: `model` (the default), `optimizer`, `common.json` or `metadata.json`.
+- **needs**, which `chaos doctor` looks for: none.
+- What several victims share, such as a node, a disk or a load, is changed once for all of them.
 """
 
-_SHARED = {
-    "made by": "Answer the agent, which holds the rank, with the order. "
-    "Raises FaultMissed when it does not hold the rank.",
-    "undone by": "No step: nothing changes outside the rank's process, and changes in it end with it, or before.",
+_NO_STEP = "No step"
+_DEFAULT = {
+    "effect": "none",
+    "undone by": f"{_NO_STEP}.",
     "lasts": "`seconds`, or the time until the launch has ended. A condition that vanishes before proves nothing.",
 }
 """Rows that the head of the page explains once, for all kinds with these words."""
 
-_WORDS_OF_A_LABEL = 5
-"""A first sentence of so few words only names the class again."""
+_KNOWN_END = re.compile(r"No step: (?:a death cannot be put back|nothing changes outside [^.]*)\.")
+"""Reasons for the lack of an undo step that the head of the page gives."""
+
+_KNOWN_MISS = re.compile(
+    r" ?Raises FaultMissed (?:if|when|on|for|where) [^.]*\b(?:end|ended|live|hold the rank|not held|refuses)\b[^.]*\."
+)
+"""Reasons for a missed fault that the head of the page gives."""
+
+_MISS = re.compile(r" ?Raises FaultMissed ([^.]*\.)")
+
+_OF_A_FAMILY = ("evidence", "undone by")
+"""Rows that a family states once, if enough of its kinds have the same words."""
+
+_ENOUGH = 3
+
+_SHOWN = 2
+"""Scenarios that an entry names."""
+
+Point: TypeAlias = EntryPoint | Member
+Rows: TypeAlias = dict[str, str]
 
 
 def faults_page(scenarios: Path) -> str:
@@ -57,61 +83,73 @@ def faults_page(scenarios: Path) -> str:
         for scenario in cells:
             for fault in scenario.faults:
                 used[fault.kind].add(name)
-    points = own_points("faults")
-    table = ["| kind | what it does | effect that the plan reckons with |", "|---|---|---|"]
-    table += [f"| [{point.name}](#{point.name}) | {_first(point)} | {point.load().effect} |" for point in points]
-    sections = [_section(point, sorted(used[point.name])) for point in points]
+    families: dict[str, list[Point]] = defaultdict(list)
+    for point in own_points("faults"):
+        families[point.module.rpartition(".")[0]].append(point)
+    table, sections = ["| family | kinds |", "|---|---|"], []
+    for package, points in sorted(families.items()):
+        family = package.rpartition(".")[2].replace("_", "-")
+        links = ", ".join(f"[{point.name}](#{point.name})" for point in points)
+        table.append(f"| [{family}](#family-{family}) | {links} |")
+        sections += [f"## Family: {family}", "", markdown(import_module(package).__doc__), ""]
+        sections += _entries({point: _rows(fault_kind(point.name), used[point.name]) for point in points})
     return "\n".join([_HEAD, *table, "", *sections]).rstrip() + "\n"
 
 
-def _first(point: EntryPoint | Member) -> str:
-    return cell(module_doc(point).split("\n\n")[0]).rstrip(".")
+def _entries(rows: Mapping[Point, Rows]) -> list[str]:
+    """Return the lines of a family's kinds. Rows that many of them share are stated before the first kind."""
+    shared = {}
+    for label in _OF_A_FAMILY:
+        text, count = Counter(own[label] for own in rows.values()).most_common(1)[0]
+        if count >= _ENOUGH and text != _DEFAULT.get(label):
+            shared[label] = text
+    lines = ["Unless an entry says otherwise:", "", *map(_bullet, shared.items()), ""] if shared else []
+    for point, own in rows.items():
+        shown = {name: text for name, text in own.items() if {**_DEFAULT, **shared}.get(name) != text}
+        lines += [f"### {point.name}", "", module_doc(point), "", *map(_bullet, shown.items()), ""]
+    return lines
 
 
-def _section(point: EntryPoint | Member, scenarios: list[str]) -> str:
-    kind = fault_kind(point.name)
-    rows = []
-    for name, parameter in (kind.parameters or {}).items():
-        left_out = (
-            "required"
-            if parameter.required
-            else f"default {parameter.default}"
-            if parameter.default is not None
-            else "optional"
-        )
-        rows.append((f"`{name}`", cell(f"{parameter.about}; {parameter.range}; {left_out}")))
-    rows += [
-        ("made by", doc_of(kind, "inject")),
-        ("evidence", doc_of(kind, "evidence")),
-        ("undone by", doc_of(kind, "undo_steps")),
-    ]
-    if isinstance(kind, Preparing):
-        rows.append(("before the job", f"{doc_of(kind, 'prepare')} {doc_of(kind, 'prepare_steps')}"))
+def _bullet(row: tuple[str, str]) -> str:
+    name, text = row
+    return bullet(f"{name if name.startswith('`') else f'**{name}**'}: {text}")
+
+
+def _rows(kind: FaultKind, scenarios: Collection[str]) -> Rows:
+    made = doc_of(kind, "inject")
+    rows = {f"`{name}`": _parameter(parameter) for name, parameter in (kind.parameters or {}).items()}
+    rows["effect"] = str(kind.effect)
+    rows["evidence"] = _without_known_reasons(doc_of(kind, "evidence"))
+    rows["undone by"] = _undone_by(kind)
+    if missed := " ".join(_MISS.findall(_KNOWN_MISS.sub("", made))):
+        rows["missed"] = missed
     if kind.required_place is not None:
-        phases = (
-            ""
-            if kind.required_place.phases is None
-            else f", at {' or '.join(f'`{phase}`' for phase in kind.required_place.phases)}"
-        )
-        handlers = ", or at a handler of the SDK" if kind.required_place.handlers else ""
-        rows.append(("place", f"in the rank, which the agent holds{phases}{handlers}"))
+        phases = kind.required_place.phases
+        where = "any phase" if phases is None else ", ".join(f"`{phase}`" for phase in phases)
+        where += ", or a handler of the SDK" if kind.required_place.handlers else ""
+        rows["place"] = where if kind.required_place.held else f"{where}; the agent need not hold the rank"
     if isinstance(kind, Lasting):
-        rows.append(("lasts", doc_of(kind, "lasts")))
+        rows["lasts"] = doc_of(kind, "lasts")
     if kind.needs:
-        rows.append(("needs", ", ".join(f"`{need}`" for need in kind.needs)))
+        rows["needs"] = ", ".join(f"`{need}`" for need in kind.needs)
     if kind.hazard is not None:
-        rows.append(("risk", cell(f"{kind.hazard.risk}: {kind.hazard.disturbs} ({kind.hazard.undone})")))
-    rows.append(("scenarios", some(scenarios) or "none is shipped"))
-    lines = [f"## {point.name}", "", module_doc(point), "", *_own_doc(kind, point), "| | |", "|---|---|"]
-    return "\n".join([*lines, *(f"| {name} | {text} |" for name, text in rows if _SHARED.get(name) != text), ""])
+        rows["risk"] = cell(f"{kind.hazard.risk}: {kind.hazard.disturbs} ({kind.hazard.undone})")
+    rows["scenarios"] = some(scenarios, _SHOWN) or "none is shipped"
+    return rows
 
 
-def _own_doc(kind: FaultKind, point: EntryPoint | Member) -> list[str]:
-    """Return what the docstring of a kind's own class adds to its module's; nothing for a class of several kinds."""
-    text = markdown(type(kind).__doc__)
-    if type(kind).__module__ != point.module:
-        return []
-    head, _, rest = text.partition(". ")
-    if len(head.split()) <= _WORDS_OF_A_LABEL:
-        text = rest
-    return [markdown(text), ""] if text else []
+def _parameter(parameter: Parameter) -> str:
+    left_out = "optional" if parameter.default is None else f"default {parameter.default}"
+    about = "" if parameter is SECONDS else f"{parameter.about}; "
+    values = parameter.range.removeprefix("a number from ").replace("a whole number from ", "whole, ")
+    return cell(f"{about}{values}; {'required' if parameter.required else left_out}")
+
+
+def _undone_by(kind: FaultKind) -> str:
+    """Return what undoes a fault, and what it has prepared before the job."""
+    text = _without_known_reasons(_KNOWN_END.sub(f"{_NO_STEP}.", doc_of(kind, "undo_steps")))
+    return f"{text} {doc_of(kind, 'prepare_steps')}" if isinstance(kind, Preparing) else text
+
+
+def _without_known_reasons(text: str) -> str:
+    return _MISS.sub(r" Missed \1", _KNOWN_MISS.sub("", text))

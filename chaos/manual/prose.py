@@ -34,6 +34,11 @@ def cell(text: str | None) -> str:
     return " ".join(markdown(text).split()).replace("|", "\\|")
 
 
+def bullet(text: str) -> str:
+    """Return a text as an item of a list."""
+    return textwrap.fill(f"- {text}", WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
+
+
 def module_doc(point: EntryPoint | Member) -> str:
     """Return the docstring of the module of an entry point, without the name that it begins with."""
     text = markdown(import_module(point.module).__doc__)

@@ -13,10 +13,10 @@ from chaos.scenario.models.scenario import Scenario
 _SHOWN = 4
 
 
-def some(names: Iterable[str]) -> str:
+def some(names: Iterable[str], shown: int = _SHOWN) -> str:
     """Return the first few of the names: a page that listed all would change with every new scenario."""
     ordered = sorted(names)
-    return ", ".join(f"`{name}`" for name in ordered[:_SHOWN]) + (", …" if len(ordered) > _SHOWN else "")
+    return ", ".join(f"`{name}`" for name in ordered[:shown]) + (", …" if len(ordered) > shown else "")
 
 
 def shipped_scenarios(directory: Path) -> dict[str, list[Scenario]]:

@@ -9,17 +9,28 @@ from tests.documents.blocks import ROOT
 
 
 @cache
+def _families() -> tuple[str, ...]:
+    return tuple(re.split(r"^## ", (ROOT / "docs" / "reference" / "faults.md").read_text("utf-8"), flags=re.M))
+
+
+@cache
 def sections() -> dict[str, str]:
-    """Each section of the page by its heading."""
-    _, *found = re.split(r"^## ", (ROOT / "docs" / "reference" / "faults.md").read_text("utf-8"), flags=re.M)
+    """Each kind's section of the page by its heading."""
+    found = [one for family in _families()[1:] for one in re.split(r"^### ", family, flags=re.M)[1:]]
     return {name: text for name, _, text in (one.partition("\n") for one in found)}
 
 
 def head() -> str:
-    """What the page says of all kinds, before the sections."""
-    return (ROOT / "docs" / "reference" / "faults.md").read_text("utf-8").partition("\n## ")[0]
+    """What the page says of all kinds, before the families."""
+    return _families()[0]
 
 
 def rows(kind: str) -> dict[str, str]:
-    """The table of a kind's section."""
-    return dict(re.findall(r"^\| (\S.*?) \| (\S.*) \|$", sections()[kind], re.M))
+    """The rows of a kind's section, after those that its family states for all of its kinds."""
+    family = next(family for family in _families() if f"\n### {kind}\n" in family)
+    return {**_rows(re.split(r"^### ", family, flags=re.M)[0]), **_rows(sections()[kind])}
+
+
+def _rows(text: str) -> dict[str, str]:
+    items = re.findall(r"^- (?:\*\*([\w ]+)\*\*|(`\w+`)): (.*(?:\n  .*)*)", text, re.M)
+    return {label or name: " ".join(row.split()) for label, name, row in items}

@@ -23,11 +23,12 @@ def test_the_page_has_a_section_for_each_and_for_nothing_else() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_it_says_what_it_is_on_ascend_how_it_is_made_what_proves_it_and_what_undoes_it(kind: str) -> None:
-    assert "On Ascend" in sections()[kind], "say it in the docstring of the kind or its module"
+def test_it_says_what_it_is_and_is_on_ascend_what_proves_it_and_what_undoes_it(kind: str) -> None:
+    first, *rest = sections()[kind].strip().partition("\n- ")[0].split("\n\n")
+    assert first.endswith(".")
+    assert any("On Ascend" in paragraph for paragraph in rest), "say it in the docstring of the kind's module"
     assert {"evidence", "scenarios"} <= rows(kind).keys()
     assert ("risk" in rows(kind)) == (fault_kind(kind).hazard is not None)
-    assert rows(kind).get("made by") or "**made by** the agent" in head()
     assert rows(kind).get("undone by") or "**undone by** no step" in head()
 
 
@@ -35,10 +36,13 @@ def test_it_says_what_it_is_on_ascend_how_it_is_made_what_proves_it_and_what_und
 def test_it_tells_each_parameter_with_its_range(kind: str) -> None:
     loaded = fault_kind(kind)
     known = loaded.parameters or {}
+    words_of_head = " ".join(head().split())
     assert {name for name in rows(kind) if name.startswith("`")} == {f"`{name}`" for name in known}
     for name, parameter in known.items():
+        row, limits = rows(kind)[f"`{name}`"], re.findall(r"-?\d[\d.e+]*", parameter.range)
         assert parameter.about
-        assert rows(kind)[f"`{name}`"].startswith(cell(f"{parameter.about}; {parameter.range}; "))
+        assert row.startswith(f"{cell(parameter.about)}; ") or f"`{name}`: {parameter.about}. " in words_of_head
+        assert {*limits, *parameter.words} <= set(re.findall(r"[\w.+-]*\w", row))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,4 +1,9 @@
-"""``device-reset``: resets the chip that a rank trains on, by ``npu-smi set -t reset``."""
+"""``device-reset``: resets the chip that a rank trains on, by ``npu-smi set -t reset``.
+
+The rank's process loses its device, and ends when it next uses it; on a board of several chips others may be hit.
+
+On Ascend alone: ``npu-smi set -t reset -i NPU -c CHIP``.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +24,7 @@ from chaos.plan.rules.required_place import RequiredPlace
 
 
 class DeviceReset(FaultKind):
-    """Resets a chip. On Ascend alone: ``npu-smi set -t reset -i NPU -c CHIP``.
-
-    The rank's process loses its device, and ends when it next uses it; on a board of several chips others may be hit.
-    """
+    """Resets a chip."""
 
     name = "device-reset"
     surface = "device"
@@ -57,7 +59,7 @@ class DeviceReset(FaultKind):
         return [steps[name] for name in sorted(steps)]
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Reset the chip. Raises FaultMissed in the tool's words where it refuses."""
+        """Reset the chip. Raises FaultMissed where the tool refuses."""
         del job
         device = self._cards.of(victim)
         with tool_errors():

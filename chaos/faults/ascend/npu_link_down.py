@@ -1,6 +1,8 @@
 """``npu-link-down``: takes the link of a rank's card down, by the vendor's documented tool.
 
-It stays down until it is recovered, so the recovery is in the ledger before. Source: MindCluster, constructing a fault.
+It stays down until it is recovered. Source: MindCluster, constructing a fault.
+
+On Ascend alone: ``hccn_tool -i ID -link -s down``.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from chaos.scenario.models.scenario import Scenario
 
 
 class NpuLinkDown(FaultKind):
-    """Takes the link down. On Ascend alone: ``hccn_tool -i ID -link -s down``."""
+    """Takes the link down."""
 
     name = "npu-link-down"
     surface = "device"
@@ -65,7 +67,7 @@ class NpuLinkDown(FaultKind):
         return list(steps.values())
 
     def inject(self, job: Job, victim: Victim) -> None:
-        """Take the link of the rank's card down. Raises FaultMissed in the tool's words."""
+        """Take the link of the rank's card down. Raises FaultMissed where the tool refuses."""
         del job
         with tool_errors():
             self._cards.tools(victim).take_link_down(self._cards.of(victim).card)

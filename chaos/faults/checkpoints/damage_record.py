@@ -1,10 +1,9 @@
 """``damage-record``: removes, truncates or corrupts the record of the last checkpoint, or puts the one before there.
 
-MindFormers goes on from the checkpoint in its records: ``rank_R/meta.json`` in the legacy layout, one for each rank,
-and ``latest_checkpointed_iteration.txt`` in the new one, which rank 0 writes for all. The checkpoints themselves stay
-as they are. With ``how: remove`` (the default) the record is gone, with ``how: truncate`` it ends in the middle, with
-``how: corrupt`` it is as long as before and one bit of every byte is flipped, so it cannot be read, with ``how:
-stale`` it names the checkpoint before the newest.
+MindFormers goes on from the checkpoint in its records: ``rank_R/meta.json`` of each rank in the legacy layout,
+``latest_checkpointed_iteration.txt``, which rank 0 writes for all, in the new one. The checkpoints themselves stay.
+``how`` is ``remove`` (default), ``truncate`` (it ends in the middle), ``corrupt`` (one bit of every byte is flipped, so
+it cannot be read) or ``stale`` (it names the checkpoint before the newest).
 
 On Ascend: storage that loses, spoils or brings back a small file, or a copy of the files from two moments.
 """

@@ -1,7 +1,8 @@
 """``lose-checkpoint``: removes the checkpoints of a rank, with their directory.
 
-On Ascend: the local disk of a node that does not come back. The files are not deleted: they are kept in the directory
-of the run, and the undo note says where.
+The files are kept in the directory of the run, and the undo note says where.
+
+On Ascend: the local disk of a node that does not come back.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """``partial-checkpoint``: leaves the newest checkpoint of a rank its whole length, with the second half never written.
 
-The file holds zeros there. Its size, name and times are as in a good file.
+The file holds zeros there.
 
-On Ascend: a node that loses power after the file has got its length and before its last blocks are on the disk, or a
-parallel writer that was cut off after it had set the length.
+On Ascend: power lost after the file has got its length and before its last blocks are on the disk, or a parallel writer
+that was cut off in between.
 """
 
 from __future__ import annotations

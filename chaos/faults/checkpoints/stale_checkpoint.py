@@ -1,7 +1,8 @@
 """``stale-checkpoint``: puts an older checkpoint of the same rank under the name of its newest one.
 
-On Ascend: storage that went back to an earlier state, or a copy that was brought back from the wrong day. The file is
-sound; only its stored step shows the fault.
+The file is sound; only its stored step shows the fault.
+
+On Ascend: storage that went back to an earlier state, or a copy that was brought back from the wrong day.
 """
 
 from __future__ import annotations

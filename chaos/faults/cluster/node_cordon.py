@@ -1,4 +1,9 @@
-"""``node-cordon``: keeps new pods off a node of the cluster; the pods on it go on."""
+"""``node-cordon``: keeps new pods off a node of the cluster; the pods on it go on.
+
+The node is that of a rank's pod, and must be named in ``cluster.kubernetes.nodes``. It is marked with the run.
+
+On Ascend: ``kubectl cordon``; a later replacement goes elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +20,7 @@ from chaos.platforms.kubernetes.client.asking import answer_if_any, ask_with_ret
 
 
 class NodeCordon(ClusterCondition):
-    """Cordons the node that a rank's pod is on. On Ascend: ``kubectl cordon``; a later replacement goes elsewhere.
-
-    The cluster's node must be named in ``cluster.kubernetes.nodes``.
-    """
+    """Cordons the node that a rank's pod is on."""
 
     name = "node-cordon"
     surface = "cluster"

@@ -1,4 +1,10 @@
-"""``node-drain``: cordons a node of the cluster and evicts the run's own pods on it; others' pods stay."""
+"""``node-drain``: cordons a node of the cluster and evicts the run's own pods on it; others' pods stay.
+
+The target must be a whole node (``node: N``), and the cluster's node be named in ``cluster.kubernetes.nodes``. The
+pod's replacement has to find another node.
+
+On Ascend: ``kubectl drain`` of a node, as before its repair.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +20,7 @@ from chaos.platforms.kubernetes.client.asking import answer_if_any, ask_with_ret
 
 
 class NodeDrain(PodEvict):
-    """Cordons the node, then evicts the pod. On Ascend: ``kubectl drain`` of a node, as before its repair.
-
-    The target must be a whole node (``node: N``), the cluster's node must be named in ``cluster.kubernetes.nodes``.
-    The pod's replacement has to find another node.
-    """
+    """Cordons the node, then evicts the pod."""
 
     name = "node-drain"
     changes_nodes = True

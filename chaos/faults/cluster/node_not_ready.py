@@ -1,6 +1,11 @@
 """``node-not-ready``: tells the cluster that a node is not ready, as when its kubelet has stopped.
 
-Simulated at the node's status: the node itself, and the pods on it, go on.
+Simulated at the node's status (Ready=False): the node itself, and the pods on it, go on. A kubelet that runs says every
+10 s that its node is ready, so the status is written again until there is proof, and does not last. The cluster evicts
+pods that do not tolerate this status (by default after 300 s), others' pods too. The cluster's node must be named in
+``cluster.kubernetes.nodes``.
+
+On Ascend: a node whose kubelet has stopped, without its reason.
 """
 
 from __future__ import annotations
@@ -32,12 +37,7 @@ _TAINT = "node.kubernetes.io/not-ready"
 
 
 class NodeNotReady(FaultKind):
-    """Writes Ready=False into the node's status. On Ascend: a node whose kubelet has stopped, without its reason.
-
-    A kubelet that runs says every 10 s that its node is ready. So the status is written again while the harness waits
-    for the proof, and does not last. The cluster evicts pods that do not tolerate this status (by default after 300 s),
-    others' pods too. The cluster's node must be named in ``cluster.kubernetes.nodes``.
-    """
+    """Writes Ready=False into the node's status."""
 
     name = "node-not-ready"
     effect = NONE

@@ -1,4 +1,10 @@
-"""``pod-delete``: deletes a pod with all of its ranks; the cluster makes another in its place."""
+"""``pod-delete``: deletes a pod with all of its ranks; the cluster makes another in its place.
+
+The target must be a whole node (``node: N``). The new pod has another UID and perhaps another node; the history says so
+(``pod.rescheduled``).
+
+On Ascend: ``kubectl delete pod``, or a rescheduling of the pod by MindCluster.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +16,7 @@ GRACE_SECONDS = 1
 
 
 class PodDelete(PodEnd):
-    """Deletes the pod, by its UID. On Ascend: ``kubectl delete pod``, or a rescheduling of the pod by MindCluster.
-
-    The target must be a whole node (``node: N``). The job's controller makes another pod, with another UID and perhaps
-    on another node; the history says so (`pod.rescheduled`).
-    """
+    """Deletes the pod, by its UID."""
 
     name = "pod-delete"
 

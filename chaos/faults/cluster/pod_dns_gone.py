@@ -1,6 +1,9 @@
 """``pod-dns-gone``: stops name resolution in a pod; addresses are reached as before.
 
 Made by Chaos Mesh, where it is installed with its DNS server.
+
+On Ascend: the cluster's DNS (CoreDNS) does not answer, so a rank that starts again does not find the scheduler's
+service, while training ranks go on.
 """
 
 from __future__ import annotations
@@ -16,11 +19,7 @@ from chaos.platforms.kubernetes.workload import Manifest
 
 
 class PodDnsGone(OnMesh):
-    """Takes the resolution of names from a pod.
-
-    On Ascend: the cluster's DNS (CoreDNS) does not answer, so a rank that starts again cannot find the scheduler by its
-    service's name, while training ranks go on.
-    """
+    """Takes the resolution of names from a pod."""
 
     name = "pod-dns-gone"
     resource = DNS_CHAOS

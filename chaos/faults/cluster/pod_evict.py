@@ -1,4 +1,9 @@
-"""``pod-evict``: evicts a pod through the API, as a drain does; disruption budgets count."""
+"""``pod-evict``: evicts a pod through the API, as a drain does; disruption budgets count.
+
+The target must be a whole node (``node: N``). Where a disruption budget forbids it, the fault is missed.
+
+On Ascend: ``kubectl drain``, for a training pod on a node that is taken out for repair.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +16,7 @@ from chaos.platforms.kubernetes.rbac import Rule
 
 
 class PodEvict(PodEnd):
-    """Evicts the pod. On Ascend: ``kubectl drain``, for a training pod on a node that is taken out for repair.
-
-    The target must be a whole node (``node: N``). Where a disruption budget forbids it, the fault is missed.
-    """
+    """Evicts the pod."""
 
     name = "pod-evict"
     rights: tuple[Rule, ...] = (EVICTS,)

@@ -1,6 +1,6 @@
 """``pod-io-delay``: delays each call of a pod on a file of the run's volume.
 
-Made by Chaos Mesh, where it is installed.
+Made by Chaos Mesh, where it is installed. On Ascend: shared storage that is overloaded by other jobs, or far away.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from chaos.platforms.kubernetes.workload import Manifest
 
 
 class PodIoDelay(OnMesh):
-    """Delays the storage of a pod. On Ascend: shared storage that is overloaded by other jobs, or far away."""
+    """Delays the storage of a pod."""
 
     name = "pod-io-delay"
     resource = IO_CHAOS

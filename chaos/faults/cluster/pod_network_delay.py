@@ -1,6 +1,6 @@
 """``pod-network-delay``: delays a pod's packets to the other pods of the run.
 
-Made by Chaos Mesh, where it is installed.
+Made by Chaos Mesh, where it is installed. On Ascend: an overloaded switch of the network between hosts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from chaos.platforms.kubernetes.workload import Manifest
 
 
 class PodNetworkDelay(OnMesh):
-    """Delays the network. On Ascend: an overloaded switch of the network between hosts."""
+    """Delays the network."""
 
     name = "pod-network-delay"
     resource = NETWORK_CHAOS

@@ -1,6 +1,7 @@
 """``pod-network-loss``: drops a share of a pod's packets to the other pods of the run.
 
-Made by Chaos Mesh, where it is installed.
+Made by Chaos Mesh, where it is installed. On Ascend: a bad cable or port in the host network; TCP sends lost packets
+again.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from chaos.platforms.kubernetes.workload import Manifest
 
 
 class PodNetworkLoss(OnMesh):
-    """Loses packets. On Ascend: a bad cable or port in the host network; TCP sends lost packets again."""
+    """Loses packets."""
 
     name = "pod-network-loss"
     resource = NETWORK_CHAOS

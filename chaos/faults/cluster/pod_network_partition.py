@@ -1,6 +1,6 @@
 """``pod-network-partition``: drops all traffic between a pod and the other pods of the run.
 
-Made by Chaos Mesh, where it is installed.
+Made by Chaos Mesh, where it is installed. On Ascend: a switch or a host's port that drops everything for a moment.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from chaos.platforms.kubernetes.workload import Manifest
 
 
 class PodNetworkPartition(OnMesh):
-    """Parts the network. On Ascend: a switch or a host's port that drops everything for a moment."""
+    """Parts the network."""
 
     name = "pod-network-partition"
     resource = NETWORK_CHAOS

@@ -1,7 +1,6 @@
 """``hcce``: makes a communication operator fail, and its retries with it.
 
-The text is MindSpore's for ACL error 507904. The error is raised at the framework's seam: MindSpore's reaction is
-genuine.
+The text is MindSpore's for ACL error 507904, raised at the framework's seam.
 
 On Ascend: a broken link or switch, behind HCCL's own retry of the operator.
 """

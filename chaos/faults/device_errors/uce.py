@@ -1,13 +1,10 @@
 """``uce``: raises an uncorrectable error in the device's memory.
 
+The text is MindSpore's for ACL error 507053 (device memory), raised at the framework's seam. ``strategy`` is the
+device's classification. ``high level`` (default): memory in use was hit, so the weights and the optimizer state of the
+rank are lost; in a rehearsal they really are NaN from then on. ``low level``: the memory held nothing that is needed.
+
 On Ascend: an HBM error that the driver reports while the step runs; no tool makes one.
-
-The text is MindSpore's for ACL error 507053 (device memory). The error is raised at the framework's seam: MindSpore's
-reaction is genuine. Parameter ``strategy`` is the device's classification:
-
-- ``high level`` (default): memory in use was hit, so the weights and the optimizer state of the rank are lost. In a
-  rehearsal they really are NaN from then on.
-- ``low level``: the memory that was hit held nothing that is needed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
 """``connection-reset``: resets TCP connections of one port between the targets' nodes and the others.
 
-Both ends get an error (ECONNABORTED, ECONNRESET) at once, and packets on their way are lost. Nothing keeps them from
-connecting again. A connection counts with the port at either end: at node 0 all other nodes' connections to the
-controller are reset, at another node its own. A communicator that loses its links is made by the kind ``link``.
+Both ends get an error (ECONNABORTED, ECONNRESET) at once, and may connect again; packets on their way are lost. A
+connection counts with the port at either end: at node 0 all other nodes' connections to the controller are reset, at
+another node its own. A communicator loses its links by the kind ``link``.
+
+On Ascend: a firewall or a host's stack that forgets its connections and answers with RST, as after a failover, or a
+controller whose accepting process has closed its links.
 """
 
 from __future__ import annotations
@@ -29,11 +32,7 @@ _DIRECTORY = "connections"
 
 
 class ConnectionReset(FaultKind):
-    """Resets connections.
-
-    On Ascend: a firewall or a host's stack that forgets its connections and answers with RST, as after a failover, or a
-    controller whose accepting process has closed its links.
-    """
+    """Resets connections."""
 
     name = "connection-reset"
     effect = NONE
@@ -43,7 +42,7 @@ class ConnectionReset(FaultKind):
     parameters = MappingProxyType({"port": RESET_PORT})
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Return no step: a connection that was reset is gone, and both ends may connect again."""
+        """Return no step: a connection that was reset is gone."""
         return []
 
     def inject(self, job: Job, victim: Victim) -> None:

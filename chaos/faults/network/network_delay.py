@@ -1,9 +1,10 @@
 """``network-delay``: delays the packets sent to the targets' nodes.
 
-Each packet waits ``milliseconds``, more or less by up to ``jitter``. The kernel's netem does this where it is there
-(tc-netem(8)), else a relay of the run's own; the plan says which. On hosts it is netem: without it the run is refused
-before the start. With a jitter netem lets packets overtake each other, the relay does not. Packets from the nodes
-themselves are not delayed.
+The kernel's netem does this where it is there (tc-netem(8)), else a relay of the run's own; the plan says which. On
+hosts it is netem: without it the run is refused before the start. With a jitter netem lets packets overtake each other,
+the relay does not. Packets from the nodes themselves are not delayed.
+
+On Ascend: a switch with full queues, or traffic on another way.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from chaos.platforms.network.impairment import Impairment
 
 
 class NetworkDelay(Impaired):
-    """Makes the way to a node long. On Ascend: a switch with full queues, or traffic on another way."""
+    """Makes the way to a node long."""
 
     name = "network-delay"
     parameters = MappingProxyType(

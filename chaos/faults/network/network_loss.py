@@ -1,8 +1,9 @@
 """``network-loss``: drops a share of the packets sent to the targets' nodes.
 
-``percent`` packets in a hundred vanish, each by chance; TCP sends them again. The kernel's netem drops them where it is
-there (tc-netem(8)), else a relay of the run's own, whose chance has the fault's name as its seed; on hosts their packet
-filter. The plan says which.
+Each packet vanishes by chance; TCP sends it again. The kernel's netem drops it where it is there (tc-netem(8)), else a
+relay of the run's own, with the fault's name as its seed; on hosts their packet filter. The plan says which.
+
+On Ascend: a cable or an optical module that has gone bad, or a congested switch.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from chaos.platforms.network.impairment import Impairment
 
 
 class NetworkLoss(Impaired):
-    """Lets packets be lost. On Ascend: a cable or an optical module that has gone bad, or a congested switch."""
+    """Lets packets be lost."""
 
     name = "network-loss"
     parameters = MappingProxyType(

@@ -2,6 +2,8 @@
 
 The router between the nodes sends at that rate (tc-tbf(8)); faster packets wait in it for up to a second, and packets
 that find no room there are lost and sent again.
+
+On Ascend: a port that has fallen back to a lower rate, or a network full of others.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from chaos.plan.rules.parameters import Parameter
 
 
 class NetworkRate(OnNetwork):
-    """Makes the network slow. On Ascend: a port that has fallen back to a lower rate, or a network full of others."""
+    """Makes the network slow."""
 
     name = "network-rate"
     shows_when_let_go = True  # nobody sends to a rank that is held, and all others wait for it

@@ -1,16 +1,16 @@
 """``partition``: drops all traffic between the targets' nodes and every other node.
 
 The router between the nodes drops the packets, or the receiving host does; no process gets an error, and no connection
-is closed. Afterwards TCP sends the lost packets again. ``direction`` is ``both``, ``out`` (only packets from the
-targets' nodes are lost) or ``in``.
+is closed. Afterwards TCP sends the lost packets again. With ``direction: out`` only packets from the targets' nodes are
+lost.
 
-A partition of up to 2 seconds goes unnoticed: TCP sends the lost packets again, and training goes on as if nothing had
-happened. In a longer partition the SDK's controller misses the heartbeats of the targets' ranks. It gives them up after
-at most 18 seconds with the timings ``fast``, and 55 with the vendor's; the plan has the time. They are lost to it,
-though they live on: the others save the end-of-life checkpoint and exit. So a long partition must cut whole nodes from
-the controller's node, both ways, with TTP on. With ``seconds`` the network comes back, and the ranks that were cut off
-have to end by themselves, since they find no controller any more; without, the partition lasts until the launch has
-ended, and they are ended with it.
+Up to 2 seconds go unnoticed. In a longer partition the SDK's controller misses the heartbeats and gives the targets'
+ranks up: after at most 18 seconds with the timings ``fast``, and 55 with the vendor's; the plan has the time. The
+others save the end-of-life checkpoint and exit. So a long partition must cut whole nodes from the controller's node,
+both ways, with TTP on. The ranks that were cut off live on: with ``seconds`` the network comes back, they find no
+controller any more and have to end by themselves; without, they end with the launch.
+
+On Ascend: a switch or a host's port that drops everything, for a moment or for long.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from chaos.platforms.network.links import Direction
 
 
 class Partition(OnNetwork):
-    """Parts the network. On Ascend: a switch or a host's port that drops everything, for a moment or for long."""
+    """Parts the network."""
 
     name = PARTITION
     effect = SUSPENSION

@@ -1,8 +1,11 @@
 """``dns-gone``: stops name resolution on the targets' nodes; addresses are reached as before.
 
-The container's resolvers, the engine's own among them, are made unreachable in its own network namespace: a look-up
-fails at once, with the C library's "Temporary failure in name resolution". Names in the container's ``/etc/hosts`` need
-no resolver. Nothing of this host's own resolver is used or changed.
+The container's resolvers, the engine's own among them, are made unreachable in its network namespace: a look-up fails
+at once ("Temporary failure in name resolution"). Names in ``/etc/hosts`` need no resolver. This host's own resolver is
+neither used nor changed.
+
+On Ascend: the cluster's DNS (CoreDNS) does not answer, so a rank that starts again does not find the scheduler's
+service, while training ranks go on.
 """
 
 from __future__ import annotations
@@ -20,11 +23,7 @@ SURFACE = "names"
 
 
 class DnsGone(Condition):
-    """Takes the resolution of names from whole nodes.
-
-    On Ascend: the cluster's DNS (CoreDNS) has no pod that answers, so a rank that starts again cannot find the
-    scheduler by its service's name, while training ranks go on.
-    """
+    """Takes the resolution of names from whole nodes."""
 
     surface = SURFACE
     name = "dns-gone"

@@ -1,4 +1,7 @@
-"""``node-cpu-quota``: limits all ranks of a node together to a share of the processor's time."""
+"""``node-cpu-quota``: limits all ranks of a node together to a share of the processor's time.
+
+On Ascend: a pod with too low a limit of processor time, or a host that others load.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +18,7 @@ from chaos.plan.rules.parameters import Parameter
 
 
 class NodeCpuQuota(Condition):
-    """Takes processor time from a whole node by a quota.
-
-    On Ascend: a pod with too low a limit of processor time, or a host that others load.
-    """
+    """Takes processor time from a whole node by a quota."""
 
     surface = SURFACE
     name = "node-cpu-quota"

@@ -1,4 +1,9 @@
-"""``node-disconnect``: takes a node off the job's network; undone by connecting it again."""
+"""``node-disconnect``: takes a node off the job's network; undone by connecting it again.
+
+Its processes live on, without any packet.
+
+On Ascend: the host's network is cut, and the others miss the heartbeats of its ranks.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +18,7 @@ from chaos.plan.job_effect import SUSPENSION
 
 
 class NodeDisconnect(StillShown):
-    """Takes the node's network away; its processes live on, without any packet.
-
-    On Ascend: the host's network is cut, and the others miss the heartbeats of its ranks.
-    """
+    """Takes the node's network away; its processes live on, without any packet."""
 
     name = "node-disconnect"
     surface = SURFACE

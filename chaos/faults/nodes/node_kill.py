@@ -1,4 +1,9 @@
-"""``node-kill``: ends a node at once, with everything on it."""
+"""``node-kill``: ends a node at once, with everything on it.
+
+The node's first process is killed, by which the kernel ends all others.
+
+On Ascend: a host that loses its power, or a pod that is killed; the cluster starts another one.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +15,7 @@ from chaos.machine.job.protocol import Job
 
 
 class NodeKill(NodeEnd):
-    """Kills the node's first process, by which the kernel ends all others.
-
-    On Ascend: a host that loses its power, or a pod that is killed; the cluster starts another one.
-    """
+    """Kills the node's first process, by which the kernel ends all others."""
 
     name = "node-kill"
 

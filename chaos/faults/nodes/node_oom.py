@@ -1,10 +1,11 @@
 """``node-oom``: leaves a node hardly more memory than it uses; its ranks take more, and the kernel ends them.
 
-The limit is that of the node's container, lowered while it runs (the engine's ``update``); then each rank of the node
-takes memory, page by page, until the kernel's OOM killer ends it with SIGKILL. The machine's memory is never short.
+The limit of the node's container is lowered while it runs (the engine's ``update``); then each rank of the node takes
+memory, page by page, until the OOM killer ends it. The machine's memory is never short. The kernel first looks for
+memory to reclaim, and the ranks stand still: on a busy machine for 15 s (observed with Docker, Linux 6.18). So their
+silence may be noticed before their end.
 
-Before the kernel ends anything it looks for memory to reclaim, and the ranks stand still: on a busy machine for 15 s
-(observed with Docker, Linux 6.18). So their silence may be noticed before their end.
+On Ascend: a pod whose memory limit is too low for all of its ranks, as when they gather a checkpoint together.
 """
 
 from __future__ import annotations
@@ -28,10 +29,7 @@ _MEBIBYTE = 1 << 20
 
 @dataclass(frozen=True)
 class NodeOutOfMemory(OwnEnd):
-    """Lowers the memory limit of a whole node until its ranks run into it.
-
-    On Ascend: a pod whose memory limit is too low for all of its ranks, as when they gather a checkpoint together.
-    """
+    """Lowers the memory limit of a whole node until its ranks run into it."""
 
     effect: JobEffect = SLOW_DEATH
     surface = SURFACE

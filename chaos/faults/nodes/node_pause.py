@@ -1,4 +1,9 @@
-"""``node-pause``: stops everything on a node; undone by letting it go on."""
+"""``node-pause``: stops everything on a node; undone by letting it go on.
+
+Its processes are frozen; connections stay, and no process answers.
+
+On Ascend: a host that hangs, so only the heartbeats of its ranks are missed.
+"""
 
 from __future__ import annotations
 
@@ -13,10 +18,7 @@ from chaos.plan.job_effect import SUSPENSION
 
 
 class NodePause(StillShown):
-    """Freezes the node's processes; connections stay, and no process answers.
-
-    On Ascend: a host that hangs, so only the heartbeats of its ranks are missed.
-    """
+    """Freezes the node's processes; connections stay, and no process answers."""
 
     name = "node-pause"
     surface = SURFACE

@@ -1,7 +1,9 @@
 """``node-reboot``: reboots the machine that a rank runs on, with everything on it.
 
-The platform must be able to reboot its nodes and to distinguish their boots. The platform local is not: the harness
-runs on the same machine (refused by the plan).
+The platform must be able to reboot its nodes and to distinguish their boots. On the platform local the harness runs on
+the same machine, so the plan refuses it. A node that is in another boot already was not rebooted by this fault.
+
+On Ascend: ``reboot``, after which the cluster starts the pod anew.
 """
 
 from __future__ import annotations
@@ -34,10 +36,7 @@ class RebootsNodes(Protocol):
 
 
 class NodeReboot(FaultKind):
-    """Reboots a node. On Ascend: ``reboot``, after which the cluster starts the pod anew.
-
-    A target ``node: N`` hits all of its ranks; the node is rebooted once for them.
-    """
+    """Reboots a node."""
 
     name = "node-reboot"
     surface = "host"

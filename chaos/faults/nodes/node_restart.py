@@ -1,4 +1,9 @@
-"""``node-restart``: ends a node with everything on it, and starts it again at once, with nothing on it."""
+"""``node-restart``: ends a node with everything on it, and starts it again at once, with nothing on it.
+
+Its ranks are gone; only the cluster starts them there again.
+
+On Ascend: a container that its runtime restarts (restartPolicy), or a host that is back before it is missed.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +16,7 @@ from chaos.machine.job.protocol import Job
 
 
 class NodeRestart(NodeEnd):
-    """Restarts the node, whose ranks are gone; only the cluster starts them there again.
-
-    On Ascend: a container that its runtime restarts (restartPolicy), or a host that is back before it is missed.
-    """
+    """Restarts the node, whose ranks are gone; only the cluster starts them there again."""
 
     name = "node-restart"
 

@@ -1,4 +1,9 @@
-"""``node-stop``: asks a node to end; it goes on for its grace time, then ends with everything on it."""
+"""``node-stop``: asks a node to end; it goes on for its grace time, then ends with everything on it.
+
+Its first process does not use the grace time: the ranks get no signal. The recovery is measured from the node's end on.
+
+On Ascend: a pod that is deleted, or a container that is stopped, whose start script does not pass SIGTERM on.
+"""
 
 from __future__ import annotations
 
@@ -14,12 +19,7 @@ DEFAULT = 2
 
 
 class NodeStop(NodeEnd):
-    """Stops the node with a grace time, which its first process does not use: the ranks get no signal.
-
-    On Ascend: a pod that is deleted, or a container that is stopped, whose start script does not pass SIGTERM on.
-
-    The recovery is measured from the node's end on, without the grace time.
-    """
+    """Stops the node with a grace time, which its first process does not use: the ranks get no signal."""
 
     name = "node-stop"
     parameters = MappingProxyType(

@@ -1,8 +1,10 @@
 """``node-volume-gone``: takes the volume with the job's checkpoints from one node, and from no other.
 
 The job's directory vanishes in the mount namespace of the node's container: there the kernel answers with ENOENT, and
-open files stay open, as where a volume was unmounted by force. On all other nodes the directory is unchanged, and no
-saved file is touched.
+open files stay open, as where a volume was unmounted by force. No saved file is touched. The node has the volume again
+with the next launch.
+
+On Ascend: shared storage that one host has lost (an NFS mount that was dropped, a volume that was detached).
 """
 
 from __future__ import annotations
@@ -20,13 +22,7 @@ from chaos.plan.job_effect import VOLUME_GONE
 
 
 class NodeVolumeGone(FaultKind):
-    """Takes the volume from a node.
-
-    On Ascend: shared storage that one host has lost (an NFS mount that was dropped, a volume that was detached), while
-    the other hosts still have it.
-
-    With the next launch of the job the node has it again.
-    """
+    """Takes the volume from a node."""
 
     name = "node-volume-gone"
     surface = SURFACE

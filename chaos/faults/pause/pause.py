@@ -1,7 +1,7 @@
 """``pause``: pauses the training of all ranks after a step, as the cluster's manager would (TSP).
 
-The order goes to the process with the SDK's controller. Parameters: ``seconds``, how long all ranks stay paused (from
-the moment when the last one is), and ``switch``: true to switch the network to its backup meanwhile.
+The order goes to the process with the SDK's controller. ``seconds`` is how long all ranks stay paused (from the moment
+when the last one is); ``switch: true`` switches the network to its backup meanwhile.
 
 On Ascend: MindCluster pauses the job through the SDK's controller, to switch a degraded network.
 """

@@ -1,4 +1,4 @@
-"""``exit``: ends a rank at once with an exit code, without cleaning up. Parameter ``code``: 0 to 255, default 1.
+"""``exit``: ends a rank at once with an exit code, without cleaning up.
 
 With code 0 only the missing rank shows the fault: for msrun and for the cluster's agent it has trained to its end.
 

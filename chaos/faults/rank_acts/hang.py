@@ -1,7 +1,7 @@
 """``hang``: makes the training thread of a rank wait in Python for something that never comes.
 
-Its other threads run on, the SDK's heartbeat among them, and its connections stay open. With parameter ``seconds`` the
-thread goes on after that time, and no mechanism may act.
+Its other threads run on, the SDK's heartbeat among them, and its connections stay open. With ``seconds`` no mechanism
+may act.
 
 On Ascend: a deadlock, a lock of a library that is never released, a queue that is never filled.
 """

@@ -1,8 +1,8 @@
 """``oom``: makes a rank take more memory than it may have; the kernel's OOM killer ends it with SIGKILL.
 
-The rank's process is moved to a control group of the run's own with a limit; then it takes memory, page by page, until
-the kernel ends it. The limit is for the memory that it takes from then on (``megabytes``), so the machine's memory is
-never short. Where no such group can be made the scenario is refused before the start (``chaos doctor``).
+The rank's process is moved to a control group of the run's own, and takes memory, page by page. The limit is for the
+memory that it takes from then on, so the machine's memory is never short. Where no such group can be made the scenario
+is refused before the start (``chaos doctor``).
 
 On Ascend: a pod that goes beyond its memory limit, by a leak, by pinned buffers of the loader, or by gathering a
 checkpoint.
@@ -57,7 +57,7 @@ class OutOfMemory(OwnEnd):
     def inject(self, job: Job, victim: Victim) -> None:
         """Make the group, move the process into it, and let it take memory.
 
-        Raises FaultMissed where this is impossible.
+        Raises FaultMissed where the rank cannot get a group.
         """
         self.held(victim)
         try:

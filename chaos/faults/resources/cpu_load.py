@@ -2,6 +2,8 @@
 
 The processes do nothing but count, on exactly the cores of the rank, so the kernel shares the cores among them. They
 are the harness's own and end with it.
+
+On Ascend: data loading, compression or another job on the cores of a host process.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ _STANDING = ("T", "t", "Z", "X")
 
 
 class CpuLoad(Condition):
-    """Takes processor time. On Ascend: data loading, compression or another job on the cores of a host process."""
+    """Takes processor time."""
 
     surface = "resources"
     name = "cpu-load"

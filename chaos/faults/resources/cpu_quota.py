@@ -1,8 +1,10 @@
 """``cpu-quota``: limits a rank to a share of the processor's time.
 
 Its process is moved to a control group of the run's own; the kernel lets it wait for the rest of each tenth of a second
-in which it has used its share up. With version 2 of control groups the fault is missed, with the reason, where no group
-above the rank hands processor time on: nothing is written to a group that is not the run's own.
+in which it has used its share up. With version 2 of control groups the fault is missed where no group above the rank
+hands processor time on: nothing is written to a group that is not the run's own.
+
+On Ascend: a pod with too low a limit of processor time.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ LEAVE_GROUP = "leave-group"
 
 
 class CpuQuota(Condition):
-    """Takes processor time by a quota. On Ascend: a pod with too low a limit of processor time."""
+    """Takes processor time by a quota."""
 
     surface = "resources"
     name = "cpu-quota"

@@ -2,6 +2,8 @@
 
 The soft limit of its process is lowered to its open files, and ``spare`` more. The hard limit stays, so the soft one
 can be restored.
+
+On Ascend: a container with a low ``ulimit -n``, or a leak that has used it up.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ RESTORE_LIMIT = "restore-limit"
 
 
 class FdLimit(Condition):
-    """Takes file descriptors. On Ascend: a container with a low ``ulimit -n``, or a leak that has used it up."""
+    """Takes file descriptors."""
 
     surface = "resources"
     name = "fd-limit"

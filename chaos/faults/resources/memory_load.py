@@ -2,6 +2,8 @@
 
 The process is the harness's own, writes every page, ends with the harness, and is the first that the kernel ends for
 want of memory. Where less than half a gibibyte would be left, nothing is taken and the fault is missed.
+
+On Ascend: a data set's cache, a profiler or another job on the same host.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ _LEFT = 512
 
 
 class MemoryLoad(Condition):
-    """Takes memory. On Ascend: a data set's cache, a profiler or another job on the same host."""
+    """Takes memory."""
 
     surface = "resources"
     name = "memory-load"

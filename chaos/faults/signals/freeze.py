@@ -1,6 +1,8 @@
 """``freeze``: stops a rank's process for some seconds, then lets it go on (SIGSTOP, SIGCONT).
 
-Unlike ``suspend``, after which the rank counts as lost: here it is back before its heartbeat is missed.
+Unlike after ``suspend`` the rank is back before its heartbeat is missed.
+
+On Ascend: a host that swaps or is migrated live, a debugger, a frozen cgroup.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from chaos.plan.rules.parameters import Parameter
 
 
 class Freeze(Condition):
-    """Stops the process for a moment. On Ascend: a host that swaps or is migrated live, a debugger, a frozen cgroup."""
+    """Stops the process for a moment."""
 
     surface = "process"
     name = "freeze"

@@ -1,4 +1,7 @@
-"""``kill``: sends SIGKILL to a rank's process."""
+"""``kill``: sends SIGKILL to a rank's process.
+
+On Ascend: a training process ended with ``kill -9``, found by ``npu-smi info``.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from chaos.plan.job_effect import DEATH
 
 
 class Kill(FaultKind):
-    """Kills the process. On Ascend: a training process ended with ``kill -9``, found by ``npu-smi info``."""
+    """Kills the process."""
 
     name = "kill"
     surface = "process"

@@ -1,4 +1,7 @@
-"""``suspend``: sends SIGSTOP to a rank's process; undone with SIGCONT."""
+"""``suspend``: sends SIGSTOP to a rank's process; undone with SIGCONT.
+
+On Ascend: a process that hangs, so only its heartbeat is missed.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from chaos.plan.job_effect import SUSPENSION
 
 
 class Suspend(StillShown):
-    """Stops the process without ending it. On Ascend: a process that hangs, so only its heartbeat is missed."""
+    """Stops the process without ending it."""
 
     name = "suspend"
     surface = "process"

@@ -3,9 +3,11 @@
 The processor of the MindIO TFT SDK installs an empty handler, so under its protection nothing happens. Without the SDK
 the process ends.
 
-The delivery of a signal without an effect is proven as follows: before it is sent the kernel lists it as caught and not
-as ignored; afterwards it is no longer pending, neither for the process nor for one of its threads, and the process
-lives. A caught signal is pending until a thread takes it, and so runs the handler.
+Delivery to a handler is proven by the kernel: before, the signal is caught and not ignored; afterwards it is no longer
+pending, for the process or a thread, and the process lives. A caught signal is pending until a thread takes it, and so
+runs the handler.
+
+On Ascend: a scheduler's signal to a pod before it kills the pod.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from chaos.plan.job_effect import TERMINATION
 
 
 class Terminate(FaultKind):
-    """Asks the process to end. On Ascend: a scheduler's signal to a pod before it kills the pod."""
+    """Asks the process to end."""
 
     name = "terminate"
     surface = "process"

@@ -1,8 +1,9 @@
 """``disk-full``: fills the file system that the job saves its checkpoints on.
 
 Before the job starts, the directory becomes a file system of its own, in memory. The fault shrinks it to its content
-and a little more, so a save begins and breaks off in the middle: the kernel's own ENOSPC. The undo step keeps all
-written files.
+and a little more, so a save begins and breaks off in the middle with the kernel's own ENOSPC.
+
+On Ascend: a shared file system or local disk without room when the dying ranks save.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _DISK_BYTES = 16 << 30
 
 
 class DiskFull(Preparing):
-    """Fills the storage. On Ascend: a shared file system or local disk without room when the dying ranks save."""
+    """Fills the storage."""
 
     name = "disk-full"
     surface = "mounts"

@@ -2,8 +2,9 @@
 
 Before the job starts, the directory becomes a disk of its own: a file system in a file. The fault tells the kernel to
 keep all of its free space but a little back (``reserved_clusters`` of ext4, which not even root may take), so a save
-begins and breaks off in the middle with the kernel's own ENOSPC. The undo step mounts the disk anew, without the limit,
-and keeps all written files.
+begins and breaks off in the middle with the kernel's own ENOSPC.
+
+On Ascend: the project quota of a shared file system, reached by the checkpoints of a job.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _MOST = 1 << 20
 
 
 class DiskQuota(OnOwnDisk):
-    """Limits the storage. On Ascend: the project quota of a shared file system, reached by the checkpoints of a job."""
+    """Limits the storage."""
 
     name = "disk-quota"
     effect = STORAGE_FULL

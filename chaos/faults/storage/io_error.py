@@ -2,7 +2,8 @@
 
 Before the job starts, the directory becomes a disk of its own: a file system in a file. The fault takes the disk from
 under it: files written until then stay, and from then on the kernel answers every open, write, read and fsync with EIO.
-The undo step mounts the disk anew and keeps all written files.
+
+On Ascend: a failed disk or controller, or shared storage whose server is gone for good.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from chaos.plan.job_effect import STORAGE_ERROR
 
 
 class IoError(OnOwnDisk):
-    """Breaks the storage. On Ascend: a failed disk or controller, or shared storage whose server is gone for good."""
+    """Breaks the storage."""
 
     name = "io-error"
     effect = STORAGE_ERROR

@@ -1,8 +1,9 @@
 """``no-permission``: forbids the ranks to write in the directory that the job saves its checkpoints in.
 
-For ranks without privilege the directory loses its mode (EACCES), as after a wrong ``chmod``. A mode does not keep root
-out; for ranks that may ignore the mode the directory and its subdirectories become immutable (EPERM), as by ``chattr
-+i``.
+For ranks without privilege the directory loses its mode (EACCES), as after a wrong ``chmod``. For ranks that may ignore
+the mode, such as root's, the directory and its subdirectories become immutable (EPERM), as by ``chattr +i``.
+
+On Ascend: a checkpoint path of another owner, or with the wrong mode.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _SHUT = stat.S_IRUSR | stat.S_IRGRP | stat.S_IROTH
 
 
 class NoPermission(FaultKind):
-    """Takes the permission to write. On Ascend: a checkpoint path of another owner, or with the wrong mode."""
+    """Takes the permission to write."""
 
     surface = "mounts"
     name = "no-permission"

@@ -2,6 +2,8 @@
 
 The directory is mounted on itself, read-only: unlike its mode this also keeps out root. A file system that the kernel
 has remounted after an error of the disk behaves in the same way.
+
+On Ascend: a checkpoint path remounted read-only, or mounted so by mistake.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from chaos.plan.job_effect import STORAGE_READ_ONLY
 
 
 class ReadOnly(MountedOver):
-    """Makes the storage read-only. On Ascend: a checkpoint path remounted read-only, or mounted so by mistake."""
+    """Makes the storage read-only."""
 
     name = "read-only"
     effect = STORAGE_READ_ONLY

@@ -1,8 +1,9 @@
 """``slow-storage``: delays every open of a file on the storage that the job saves its checkpoints on.
 
 The kernel asks a process of the harness before a file is opened there (fanotify), and the process takes ``delay``
-seconds to answer yes. So each file that is saved or loaded takes that much longer; nothing fails. When the harness is
-gone the kernel no longer asks.
+seconds to answer yes; nothing fails. When the harness is gone the kernel no longer asks.
+
+On Ascend: shared storage that is overloaded by other jobs, or far away.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from chaos.plan.rules.parameters import Parameter
 
 
 class SlowStorage(Condition):
-    """Delays the storage. On Ascend: shared storage that is overloaded by other jobs, or far away."""
+    """Delays the storage."""
 
     surface = "mounts"
     name = "slow-storage"

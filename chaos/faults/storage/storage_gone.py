@@ -1,7 +1,9 @@
 """``storage-gone``: takes away the directory that the job saves its checkpoints in.
 
-A removed directory is mounted in its place: it is empty, and nothing can be made in it; the kernel answers with ENOENT.
-A process whose directory was deleted, or whose mount was taken away, sees the same. No saved file is touched.
+A removed directory is mounted in its place: it is empty, and nothing can be made in it; the kernel answers with ENOENT,
+as where the directory was deleted, or its mount taken away. No saved file is touched.
+
+On Ascend: a checkpoint path that was deleted, or a shared one that was unmounted.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from chaos.plan.job_effect import STORAGE_GONE
 
 
 class StorageGone(MountedOver):
-    """Takes the storage away. On Ascend: a checkpoint path that was deleted, or a shared one that was unmounted."""
+    """Takes the storage away."""
 
     name = "storage-gone"
     effect = STORAGE_GONE

@@ -3,6 +3,8 @@
 Before the job starts, the directory becomes a disk of its own: a file system in a file. The fault freezes it: a write,
 a new file or directory waits inside the kernel until the stall ends; saved files can be read meanwhile. No process gets
 an error. A waiting process cannot be killed before the stall ends, as with real storage that hangs.
+
+On Ascend: shared storage that fails over, or a disk that retries, for some seconds.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ THAW = "thaw-storage"
 
 
 class StorageStall(OnOwnDisk, Condition):
-    """Stalls the storage. On Ascend: shared storage that fails over, or a disk that retries, for some seconds."""
+    """Stalls the storage."""
 
     name = "storage-stall"
     parameters = MappingProxyType(

@@ -1,6 +1,6 @@
 """``nonfinite-loss``: makes the loss of one step infinite or not a number, and the gradients of the rank with it.
 
-Parameter ``value``: ``nan`` (default) or ``inf``. Through the all-reduce every rank gets it.
+The result of the step's computation is changed before the gradients are reduced, so every rank gets it.
 
 On Ascend: an overflow in float16, a division by zero, a bad sample. MindSpore's LossMonitor and MindFormers'
 MFLossMonitor end the job then; the job kind that this fault can be made in has neither, so no part of the job is

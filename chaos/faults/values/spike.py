@@ -1,13 +1,12 @@
 """``spike``: scales a rank's gradients for one step, so that the global norm of that step is abnormal.
 
-On Ascend such a step comes from bad data, a silent error or a diverging model; MindFormers watches the global norm for
-it. Parameters, exactly one of the first two:
+The gradients are scaled before they are reduced. Exactly one of ``norm`` and ``factor`` is given. ``norm`` is the
+global norm that the step must get, an absolute number beside ``job.tre.threshold``; only one rank is hit, which works
+the factor out from the gradients of the others. ``factor`` is the scale factor of every rank that is hit. The plan
+takes it for enough to reach the threshold; a run in which it was not is *unknown*. ``repeat`` (default 0) is how often
+the same step spikes again when it is trained again.
 
-- ``norm``: the global norm that the step must get, an absolute number beside ``job.tre.threshold``. One rank only: it
-  works the factor out from the gradients of the others.
-- ``factor``: the scale factor of the gradients of every rank that is hit. The plan takes it for enough to reach
-  the threshold; a run in which it was not is *unknown*.
-- ``repeat``: how often the same step spikes again when it is trained again. Default 0.
+On Ascend: bad data, a silent error or a diverging model; MindFormers watches the global norm for it.
 """
 
 from __future__ import annotations
