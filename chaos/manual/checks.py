@@ -4,49 +4,60 @@ from __future__ import annotations
 
 import pkgutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Collection
 from importlib import import_module
+from typing import get_args
 
 from chaos import faults, mechanisms
 from chaos.checks import mechanism, registry
-from chaos.manual.prose import cell, markdown
+from chaos.manual.prose import bullet, cell, markdown
 from chaos.selftest.catalogue import catalogue
-from chaos.selftest.defect import Defect
+from chaos.selftest.defect import FILES, Defect, ExpectedVerdict
 
-_HEAD = """\
+_FIRST = [f"[{name}](#{name})" for name in registry.BUILT_IN if name in registry.PRECONDITIONS]
+
+_HEAD = f"""\
 # Checks
 
 Made by `python -m chaos.manual` from the checks themselves and the catalogue of `chaos selftest`. Do not edit.
 
 A check looks at plan, history and files of a finished run and says statements with a verdict each; the worst counts.
-The exact rules of each check, and its unknown cases, are in [verdicts.md](../design/verdicts.md). Below each check
-stand the defects that are put into good recoveries to see that it catches them; `chaos selftest` does it anew. How to
-write another check: [extending.md](../guides/extending.md).
+The exact rules of each check, and its unknown cases, are in [verdicts.md](../design/verdicts.md). How to write another
+check: [extending.md](../guides/extending.md).
+
+While {", ".join(_FIRST[:-1])} or {_FIRST[-1]} is unknown, failures of all other checks become unknown.
+
+Below each check stand the defects that are put into good recoveries to see that it catches them, by the verdict that it
+must give; `chaos selftest` ([selftest.md](../design/selftest.md)) does it anew. A defect is put into the files of the
+finished run, unless its layer is named: the SDK, the device layer, or the job while it runs.
 """
+
+_PART = "Part of check ``mechanism``: "
 
 
 def checks_page() -> str:
     """Return the page, in the order in which a report shows the checks."""
     defects = catalogue()
-    table = ["| check | what it judges | seeded defects |", "|---|---|---|"]
     sections = []
     for name, check in registry.BUILT_IN.items():
         doc = markdown(sys.modules[check.__module__].__doc__).partition(": ")[2]
-        caught = [defect for defect in defects if defect.check == name]
-        table.append(f"| [{name}](#{name}) | {cell(doc.split(chr(10) * 2)[0]).rstrip('.')} | {len(caught)} |")
-        sections.append(_section(name, doc[0].upper() + doc[1:], caught))
-    return "\n".join([_HEAD, *table, "", *sections]).rstrip() + "\n"
+        sections += _section(name, doc[0].upper() + doc[1:], [defect for defect in defects if defect.check == name])
+    return "\n".join([_HEAD, *sections]).rstrip() + "\n"
 
 
-def _section(name: str, doc: str, defects: Iterable[Defect]) -> str:
-    lines = [f"## {name}", "", doc, ""]
-    if name in registry.PRECONDITIONS:
-        lines += ["While it is unknown, failures of all other checks become unknown.", ""]
+def _section(name: str, doc: str, defects: Collection[Defect]) -> list[str]:
+    lines = [f"## {name}", "", markdown(doc), ""]
     if name == "mechanism":
         lines += ["Its rules, one file for each mechanism:", "", *_rules(), ""]
-    lines += ["| defect | put into | verdict |", "|---|---|---|"]
-    lines += [f"| {cell(defect.what)} (`{defect.name}`) | {defect.layer} | {defect.verdict} |" for defect in defects]
-    return "\n".join([*lines, ""])
+    for verdict in get_args(ExpectedVerdict):
+        caught = [_line(defect) for defect in defects if defect.verdict == verdict]
+        if caught:
+            lines += [f"*{verdict}*, {len(caught)} {'defect' if len(caught) == 1 else 'defects'}:", "", *caught, ""]
+    return lines
+
+
+def _line(defect: Defect) -> str:
+    return bullet(f"`{defect.name}`: {cell(defect.what)}" + ("" if defect.layer == FILES else f" ({defect.layer})"))
 
 
 def _rules() -> list[str]:
@@ -58,8 +69,7 @@ def _rules() -> list[str]:
             if package is not faults or leaf == "rule":
                 modules[parent if leaf == "rule" else leaf] = module.name
     for name, path in sorted(modules.items()):
-        doc = cell(import_module(path).__doc__)
-        if doc.startswith("Part of check `mechanism`: "):
-            text = doc.removeprefix("Part of check `mechanism`: ")
-            rules.append(f"- `{name}`: {text}")
+        doc = (import_module(path).__doc__ or "").partition("\n\n")[0]
+        if doc.startswith(_PART):
+            rules.append(bullet(f"`{name}`: {cell(doc.removeprefix(_PART))}"))
     return rules

@@ -5,11 +5,9 @@ Without a tolerance every loss, every weight and all optimizer state equal the f
 its norm, its mean, and some values at places that a seed chooses. A difference without samples is unknown, never a
 pass.
 
-The limits come from ``chaos calibrate``. Each is a bound for the largest difference of two fault-free runs over all
-steps, ranks and parameters, with which the check also compares, so the number of comparisons in a run needs no
-correction. The bound is a prediction bound by Student's t of the logarithms over all pairs of runs (of the means
-themselves for the mean loss). By default 1 % of sound runs exceed one of the limits, which share this rate
-(Bonferroni). The result states limits and rate; docs/guides/calibrate.md says what the rate rests on.
+The limits come from ``chaos calibrate`` (docs/guides/calibrate.md). Each is a bound for the largest difference of two
+fault-free runs over all steps, ranks and parameters, with which the check also compares, so the number of comparisons
+in a run needs no correction. By default 1 % of sound runs exceed one of the limits. The result states limits and rate.
 """
 
 from __future__ import annotations
