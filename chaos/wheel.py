@@ -21,12 +21,12 @@ _OF_THE_REPOSITORY = frozenset({"conftest.py"})
 
 def scenario_files(root: Path) -> list[Path]:
     """Return the files of the scenarios in the repository at ``root``, sorted: no caches, and nothing hidden."""
-    found = []
+    files = []
     for path in sorted((root / SCENARIOS).rglob("*")):
         parts = path.relative_to(root).parts
         if path.suffix in _SUFFIXES and path.name not in _OF_THE_REPOSITORY and path.is_file():
-            found += [] if any(part.startswith((".", "__")) for part in parts) else [path]
-    return found
+            files += [] if any(part.startswith((".", "__")) for part in parts) else [path]
+    return files
 
 
 class BuildPy(build_py):  # type: ignore[misc]

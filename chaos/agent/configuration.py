@@ -67,8 +67,8 @@ def place_of(environment: Mapping[str, str]) -> Place:
     """
     role = environment.get("MS_ROLE", "")
     if not role and pairs_of(environment):
-        found = place_by(environment)
-        return Place("other", None, None) if found is None else Place("rank", *found)
+        place = place_by(environment)
+        return Place("other", None, None) if place is None else Place("rank", *place)
     size = environment.get("MS_WORKER_NUM") or environment.get("RANK_SIZE")
     ranks = int(size) if size and size.isdigit() else None
     if role == "MS_SCHED":

@@ -56,12 +56,12 @@ class Optimizers:
 
     def state(self, optimizer: Any) -> list[tuple[str, Any]]:
         """Return all parameters of the optimizer, and of the networks that hold a weight of it."""
-        found: dict[int, Any] = {}
+        parameters: dict[int, Any] = {}
         for cell in (*_networks(optimizer), optimizer):
             for parameter in cell.get_parameters():
-                found.setdefault(id(parameter), parameter)
+                parameters.setdefault(id(parameter), parameter)
         named: dict[str, Any] = {}
-        for number, parameter in enumerate(found.values()):
+        for number, parameter in enumerate(parameters.values()):
             named[parameter.name if parameter.name not in named else f"{number}.{parameter.name}"] = parameter
         return list(named.items())
 

@@ -15,7 +15,7 @@ _INTERRUPT_SECONDS = 120.0
 
 
 def run_to_end(
-    command: Sequence[str], directory: Path, said: Callable[[str], None] | None = None
+    command: Sequence[str], directory: Path, on_line: Callable[[str], None] | None = None
 ) -> tuple[int, str, str]:
     """Run a command and return its exit status, output and error output.
 
@@ -33,7 +33,7 @@ def run_to_end(
         errors="replace",
     )
     assert process.stdout is not None and process.stderr is not None
-    output, errors = _Reader(process.stdout), _Reader(process.stderr, said)
+    output, errors = _Reader(process.stdout), _Reader(process.stderr, on_line)
     try:
         process.wait()
     except BaseException:
@@ -46,9 +46,9 @@ def run_to_end(
 class _Reader:
     """Reads all of a stream in a thread of its own."""
 
-    def __init__(self, stream: IO[str], said: Callable[[str], None] | None = None) -> None:
+    def __init__(self, stream: IO[str], on_line: Callable[[str], None] | None = None) -> None:
         self._lines: list[str] = []
-        self._thread = threading.Thread(target=self._read, args=(stream, said), daemon=True)
+        self._thread = threading.Thread(target=self._read, args=(stream, on_line), daemon=True)
         self._thread.start()
 
     def text(self) -> str:
@@ -56,10 +56,10 @@ class _Reader:
         self._thread.join()
         return "".join(self._lines)
 
-    def _read(self, stream: IO[str], said: Callable[[str], None] | None) -> None:
+    def _read(self, stream: IO[str], on_line: Callable[[str], None] | None) -> None:
         with stream:
             for line in stream:
                 self._lines.append(line)
-                if said is not None:
+                if on_line is not None:
                     with suppress(Exception):  # else the pipe would fill, and the command would wait for a reader
-                        said(line.rstrip("\n"))
+                        on_line(line.rstrip("\n"))

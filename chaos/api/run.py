@@ -75,8 +75,8 @@ class Chaos:
         a return value. Raises ChaosError where there is no verdict, and before anything is started for what is wrong.
         """
         path = find(scenario, self._directory)
-        given = {**(set or {}), **parameters}
-        cells = cells_of(path, given)
+        settings = {**(set or {}), **parameters}
+        cells = cells_of(path, settings)
         if cell is None and len(cells) > 1:
             names = ", ".join(repr(other.name) for other in cells)
             raise UnknownCell(
@@ -85,7 +85,7 @@ class Chaos:
             )
         if cell is not None:
             cells = [_named(path, cells, cell)]
-        (run,) = self._run(path, cells, given, seed, baseline).runs()
+        (run,) = self._run(path, cells, settings, seed, baseline).runs()
         return run
 
     def run_all(
@@ -99,16 +99,16 @@ class Chaos:
     ) -> tuple[Run, ...]:
         """Run all cells of a scenario, one after the other, also after one that does not pass."""
         path = find(scenario, self._directory)
-        given = {**(set or {}), **parameters}
+        settings = {**(set or {}), **parameters}
         return tuple(
-            run for cell in cells_of(path, given) for run in self._run(path, [cell], given, seed, baseline).runs()
+            run for cell in cells_of(path, settings) for run in self._run(path, [cell], settings, seed, baseline).runs()
         )
 
     def _run(
         self,
         path: Path,
         cells: Sequence[Cell],
-        given: Mapping[str, object],
+        settings: Mapping[str, object],
         seed: int | None,
         baseline: str | None,
     ) -> Answer:
@@ -118,7 +118,7 @@ class Chaos:
         for cell in cells:
             self._begins(cell)
             arguments += ["--cell", cell.name] if cell.name else []
-        for name, value in given.items():
+        for name, value in settings.items():
             arguments += ["--set", f"{name}={as_text(name, value)}"]
         status, output, errors = run_to_end(self._command(arguments), self._directory, self._on_line)
         try:

@@ -26,7 +26,7 @@ def find(scenario: str | Path, directory: Path) -> Path:
         raise UnknownScenario(str(error)) from None
 
 
-def cells_of(path: Path, given: Mapping[str, object]) -> list[Cell]:
+def cells_of(path: Path, values: Mapping[str, object]) -> list[Cell]:
     """Return the cells of a scenario with these variables and axes.
 
     Raises BadScenario for a scenario with mistakes, and UnknownParameter for what it does not have.
@@ -38,14 +38,14 @@ def cells_of(path: Path, given: Mapping[str, object]) -> list[Cell]:
     names = known_names()
     try:
         cells = load_scenario(path, names=names).cells
-        if given:
+        if values:
             scenario = cells[0].scenario
             known = [*scenario.variables, *scenario.matrix]
-            for name in given:
+            for name in values:
                 if name not in known:
                     hint = suggest(name, known, "it has")
                     raise UnknownParameter(f"{path.name} has no variable and no axis {name!r}; {hint}")
-            settings = {name: as_text(name, value) for name, value in given.items()}
+            settings = {name: as_text(name, value) for name, value in values.items()}
             cells = load_scenario(path, settings=settings, names=names).cells
     except ScenarioError as error:
         raise BadScenario(str(error)) from None

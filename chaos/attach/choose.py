@@ -115,13 +115,13 @@ def chosen_ranks(
             f"--job {name}: this may be the rank, or a process left by a rank or its start script; if it is the rank, "
             f"give its PID as --job:{_list(doubtful)}"
         )
-    meant = [next(process for process in clear if process.rank == rank) for rank in dict.fromkeys(ranks)]
+    chosen = [next(process for process in clear if process.rank == rank) for rank in dict.fromkeys(ranks)]
     elsewhere = (
-        [] if _is_pid(name) else [process for process in meant if key_of(here / name) not in process.directories.keys]
+        [] if _is_pid(name) else [process for process in chosen if key_of(here / name) not in process.directories.keys]
     )
     if elsewhere:
         raise JobError(f"--job {name}: this rank neither logs nor works there; name it by its PID:{_list(elsewhere)}")
-    return meant
+    return chosen
 
 
 def watchable_job(survey: Survey, name: str, *, here: Path) -> RunningJob:

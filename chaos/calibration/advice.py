@@ -59,6 +59,6 @@ def signs(script: str) -> Iterator[str]:
     """Yield the lines of a script that have to do with it. The script is data: it is not run."""
     lines = script.splitlines()
     for name, pattern in _SIGNS:
-        found = [str(number) for number, line in enumerate(lines, 1) if pattern.search(line.partition("#")[0])]
-        more = ", …" if len(found) > _MOST_LINES else ""
-        yield f"{name}: line {', '.join(found[:_MOST_LINES])}{more}" if found else f"{name}: no line"
+        numbers = [str(number) for number, line in enumerate(lines, 1) if pattern.search(line.partition("#")[0])]
+        more = ", …" if len(numbers) > _MOST_LINES else ""
+        yield f"{name}: line {', '.join(numbers[:_MOST_LINES])}{more}" if numbers else f"{name}: no line"

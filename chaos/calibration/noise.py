@@ -97,14 +97,14 @@ def measure(plan: Plan, runs: Sequence[Recorded]) -> Noise:
         if all(losses):
             noise.means[rank] = [math.fsum(by_step.values()) / len(by_step) for by_step in losses]
     pairs = list(combinations(runs, 2))
-    for number, (one, other) in enumerate(pairs):
-        for quantity, value in _largest(plan, one, other, noise).items():
+    for number, (first, second) in enumerate(pairs):
+        for quantity, value in _largest(plan, first, second, noise).items():
             noise.largest.setdefault(quantity, [0.0] * len(pairs))[number] = value
-        unequal = list(_unequal(plan, one, other))
+        unequal = list(_unequal(plan, first, second))
         noise.batches_differ |= any(value.what == "batch" for value in unequal)
-        found = min(unequal, default=None)
-        if found is not None and (noise.first is None or found < noise.first):
-            noise.first = found
+        earliest = min(unequal, default=None)
+        if earliest is not None and (noise.first is None or earliest < noise.first):
+            noise.first = earliest
     return noise
 
 
@@ -118,21 +118,21 @@ def pattern_of(name: str) -> str:
     return f"{escape(prefix)}*{last}"
 
 
-def _pairs(plan: Plan, one: Recorded, other: Recorded) -> Iterator[tuple[int, int, Event, Event]]:
+def _pairs(plan: Plan, first: Recorded, second: Recorded) -> Iterator[tuple[int, int, Event, Event]]:
     for rank in range(plan.layout.ranks):
-        theirs = other.digests.get(rank, {})
-        for step, event in one.digests.get(rank, {}).items():
+        theirs = second.digests.get(rank, {})
+        for step, event in first.digests.get(rank, {}).items():
             if step in theirs:
                 yield rank, step, event, theirs[step]
 
 
-def _unequal(plan: Plan, one: Recorded, other: Recorded) -> Iterator[Unequal]:
+def _unequal(plan: Plan, first: Recorded, second: Recorded) -> Iterator[Unequal]:
     """Yield the differences of two runs, in no order."""
-    for rank, start in one.starts.items():
-        if rank in other.starts:
-            for name in differing(start.data.get("parameters"), other.starts[rank].data.get("parameters")):
+    for rank, start in first.starts.items():
+        if rank in second.starts:
+            for name in differing(start.data.get("parameters"), second.starts[rank].data.get("parameters")):
                 yield Unequal(0, "start", rank, name, None)
-    for rank, step, ours, theirs in _pairs(plan, one, other):
+    for rank, step, ours, theirs in _pairs(plan, first, second):
         if ours.data.get("batch") != theirs.data.get("batch"):
             yield Unequal(step, "batch", rank, "", None)
         our_loss, their_loss = loss_of(ours), loss_of(theirs)
@@ -144,7 +144,7 @@ def _unequal(plan: Plan, one: Recorded, other: Recorded) -> Iterator[Unequal]:
             yield Unequal(step, "state", rank, name, None)
 
 
-def _largest(plan: Plan, one: Recorded, other: Recorded, noise: Noise) -> dict[Quantity, float]:
+def _largest(plan: Plan, first: Recorded, second: Recorded, noise: Noise) -> dict[Quantity, float]:
     largest: dict[Quantity, float] = {}
 
     def note(quantity: Quantity, value: float) -> None:
@@ -152,7 +152,7 @@ def _largest(plan: Plan, one: Recorded, other: Recorded, noise: Noise) -> dict[Q
             largest[quantity] = max(value, largest.get(quantity, 0.0))
 
     comparisons = 0
-    for rank, _, ours, theirs in _pairs(plan, one, other):
+    for rank, _, ours, theirs in _pairs(plan, first, second):
         our_loss, their_loss = loss_of(ours), loss_of(theirs)
         if plan.layout.has_loss(rank) and our_loss is not None and their_loss is not None:
             comparisons += 1
@@ -162,7 +162,7 @@ def _largest(plan: Plan, one: Recorded, other: Recorded, noise: Noise) -> dict[Q
             note(Quantity("norm", pattern_of(name)), norm)
             note(Quantity("sample", pattern_of(name)), sample)
     for rank in filter(plan.layout.has_loss, range(plan.layout.ranks)):
-        means = [_losses(run.digests.get(rank, {}), mean_begins(plan)) for run in (one, other)]
+        means = [_losses(run.digests.get(rank, {}), mean_begins(plan)) for run in (first, second)]
         for ours_first in (means, means[::-1]):
             note(MEAN, mean_difference(*ours_first) or 0.0)
     noise.comparisons = max(noise.comparisons, comparisons)
@@ -176,17 +176,17 @@ def _apart(ours: Event, theirs: Event, noise: Noise) -> Iterator[tuple[str, floa
         if texts == [EXACT, EXACT] and not is_step_counter(name):
             yield name, math.inf, math.inf  # no limit can be stated
             continue
-        one, other = map(read_sample, texts)
-        there = None if one is None or other is None else difference(one, other)
-        back = None if one is None or other is None else difference(other, one)
+        first, second = map(read_sample, texts)
+        there = None if first is None or second is None else difference(first, second)
+        back = None if first is None or second is None else difference(second, first)
         if there is None or back is None or is_step_counter(name):
             noise.unsampled.add(name)
         else:
             yield name, max(there.norm, back.norm), max(there.sample, back.sample)
 
 
-def _both_ways(one: float, other: float) -> float:
-    return max(relative_difference(one, other), relative_difference(other, one))
+def _both_ways(first: float, second: float) -> float:
+    return max(relative_difference(first, second), relative_difference(second, first))
 
 
 def _losses(events: Mapping[int, Event], begins: int) -> dict[int, float]:

@@ -74,18 +74,20 @@ def read_given(run_dir: Path, prepared: Prepared) -> Recorded:
     """
     plan, record = prepared.plan, read_run(run_dir)
     made = io.loads(read_plain(run_dir / "plan.json"))
-    wanted, given = plan.identity.scenario, made.identity.scenario
-    if given not in (wanted, _name_of(wanted)):
-        raise Refused(f"{run_dir} is a run of {given}, not of {wanted}")
+    expected, recorded_name = plan.identity.scenario, made.identity.scenario
+    if recorded_name not in (expected, _name_of(expected)):
+        raise Refused(f"{run_dir} is a run of {recorded_name}, not of {expected}")
     for what, ours, theirs in (
         ("ranks", plan.layout.ranks, made.layout.ranks),
         ("steps", plan.training.last_step, made.training.last_step),
         ("replica groups", plan.layout.replica_groups, made.layout.replica_groups),
     ):
         if ours != theirs:
-            raise Refused(f"{run_dir} has other {what} than {wanted}: {theirs}, not {ours}")
+            raise Refused(f"{run_dir} has other {what} than {expected}: {theirs}, not {ours}")
     if changed := list(changes(record.job, record_of(prepared))):
-        raise Refused(f"{run_dir} was made with another job than {wanted} is now (changed since: {', '.join(changed)})")
+        raise Refused(
+            f"{run_dir} was made with another job than {expected} is now (changed since: {', '.join(changed)})"
+        )
     return record
 
 

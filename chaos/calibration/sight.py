@@ -56,8 +56,8 @@ def sight_of(plan: Plan, runs: Sequence[Recorded], tolerance: Tolerance) -> Sigh
     """Put the defects into the runs and count how many the limits see."""
     shifted = seen = 0
     names: set[str] = set()
-    for one, other in permutations(runs, 2):
-        for rank, events in one.digests.items():
+    for run, other in permutations(runs, 2):
+        for rank, events in run.digests.items():
             for step, ours in events.items():
                 before = other.digests.get(rank, {}).get(step - 1)
                 names.update(ours.data.get("parameters") or {})
@@ -80,8 +80,8 @@ def _lost(plan: Plan, runs: Sequence[Recorded], slots: Sequence[str], pattern: s
         return False
     compared = [
         any(_apart_when_lost(name, lost, ours, theirs) > limit for name in names)
-        for one, other in permutations(runs, 2)
-        for rank, events in one.digests.items()
+        for run, other in permutations(runs, 2)
+        for rank, events in run.digests.items()
         if (lost := events.get(before)) is not None
         and (ours := events.get(before + 1)) is not None
         and (theirs := other.digests.get(rank, {}).get(before + 1)) is not None
@@ -113,8 +113,8 @@ def _exceeds(ours: Event, theirs: Event, tolerance: Tolerance) -> bool:
         pattern = _pattern(name, tolerance)
         if pattern is None or is_step_counter(name):
             continue
-        one, other = (read_sample(samples_of(event).get(name)) for event in (ours, theirs))
-        apart = None if one is None or other is None else difference(one, other)
+        first, second = (read_sample(samples_of(event).get(name)) for event in (ours, theirs))
+        apart = None if first is None or second is None else difference(first, second)
         for part, value in () if apart is None else (("norm", apart.norm), ("sample", apart.sample)):
             limit = tolerance.limits.get(Quantity(part, pattern))
             if limit is not None and value > limit:

@@ -20,12 +20,12 @@ def allowance(cells: Sequence[Prepared], checks: Sequence[str], hooks: Sequence[
     """Return what the cells may run of their own. Raises click.UsageError for what is not allowed or not there."""
     allowance_of_call = NOTHING
     try:
-        given = allowed(checks, hooks)
+        by_flags = allowed(checks, hooks)
         for prepared in cells:
             if not has_own_code(prepared.scenario):
                 continue
             path = prepared.loaded.path.absolute()
-            for_cell = given | allowed_by_settings(Path.cwd(), path)
+            for_cell = by_flags | allowed_by_settings(Path.cwd(), path)
             refuse_unallowed(prepared.scenario, path.parent, for_cell)
             allowance_of_call |= for_cell
     except Refused as error:

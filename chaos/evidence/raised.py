@@ -47,16 +47,16 @@ def raised(history: History, artifacts: Artifacts, event: Event, error: str = ""
             artifacts.tracebacks[path] = traceback_at_end(path)
         except OSError:  # the statement stands without it
             artifacts.tracebacks[path] = None
-    found = artifacts.tracebacks[path]
-    if found is None or not _is_of(found, error):
+    traceback = artifacts.tracebacks[path]
+    if traceback is None or not _is_of(traceback, error):
         return Raised()
-    line = f":{found.line}" if found.line else ""
-    return Raised(found.error, raised_in(found.frames), (f"{artifacts.relative(path)}{line}",))
+    line = f":{traceback.line}" if traceback.line else ""
+    return Raised(traceback.error, raised_in(traceback.frames), (f"{artifacts.relative(path)}{line}",))
 
 
-def _is_of(found: LoggedTraceback, error: str) -> bool:
+def _is_of(traceback: LoggedTraceback, error: str) -> bool:
     """Return whether a traceback is of an exception, whose class stands without its module in an agent's record."""
-    name, _, text = found.error.partition(": ")
+    name, _, text = traceback.error.partition(": ")
     logged = f"{name.rpartition('.')[2]}: {text}".strip()
     recorded = error.split("\n", 1)[0].strip()
     return not error or logged.startswith(recorded) or recorded.startswith(logged)

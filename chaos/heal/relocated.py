@@ -26,8 +26,7 @@ _SHOWN = 200
 class Relocation:
     """The reason not to heal a run by this directory.
 
-    "copy": the original is there. "live": the original is gone, and its harness is alive. "unknown": neither can be
-    told.
+    "copy": the original is there. "live": the original is gone, and its harness is alive. "unknown": neither is known.
     """
 
     means: Literal["copy", "live", "unknown"]

@@ -80,15 +80,15 @@ class Load:
 
 def saves(sources: Sequence[Source], values: Values) -> list[Save]:
     """Return the lines that save a checkpoint of the training, those with a known interval first."""
-    found = []
+    all_saves = []
     for source in sources:
         saving = _with_safetensors(source)
         for call in calls(source):
             if call.name not in _SAVES or (call.name in ("save_file",) and not saving) or _in_own(call):
                 continue
-            found.append(_save(call, values))
-    recorded = [save for save in found if save.recorded]
-    chosen = recorded or found
+            all_saves.append(_save(call, values))
+    recorded = [save for save in all_saves if save.recorded]
+    chosen = recorded or all_saves
     return sorted(chosen, key=lambda save: (save.interval is None, save.where))
 
 
@@ -127,7 +127,7 @@ def _of_model_checkpoint(call: Call, values: Values) -> tuple[Value | None, Unit
     """Return interval, unit and form of a ModelCheckpoint, from its CheckpointConfig."""
     config = call.argument(2, "config")
     if isinstance(config, ast.Name):
-        made = [one for one in values.called("CheckpointConfig") if _assigned_name(one) == config.id]
+        made = [candidate for candidate in values.called("CheckpointConfig") if _assigned_name(candidate) == config.id]
         config = made[0].node if len(made) == 1 else None
     if not isinstance(config, ast.Call):
         # ModelCheckpoint without a CheckpointConfig saves after every step (MindSpore, CheckpointConfig).
@@ -147,9 +147,9 @@ def _of_model_checkpoint(call: Call, values: Values) -> tuple[Value | None, Unit
 
 def _of_tests(call: Call, tests: Sequence[Condition], values: Values) -> tuple[Value | None, Unit]:
     for test in tests:
-        if (found := every(test)) is not None:
-            number = values.number(found[0], test.source)
-            return number and Value(number.value, (test.source.where(test.test), *number.places)), found[1]
+        if (interval := every(test)) is not None:
+            number = values.number(interval[0], test.source)
+            return number and Value(number.value, (test.source.where(test.test), *number.places)), interval[1]
     if _once_an_epoch(call, values):
         return Value(1, (call.where,)), Unit.EPOCH
     return None, Unit.STEP
@@ -167,7 +167,7 @@ def _once_an_epoch(call: Call, values: Values) -> bool:
                 if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
                     if outer.name in _EPOCH_END:
                         return True
-                    further += [(one.node, one.source) for one in callers(outer, source, values)]
+                    further += [(caller.node, caller.source) for caller in callers(outer, source, values)]
                     break
         places = further
     return False
@@ -186,5 +186,5 @@ def _with_safetensors(source: Source) -> bool:
 def _in_own(call: Call) -> bool:
     """Return whether the call is that of a function of the script itself, whose own lines are looked at."""
     owner = call.node.func
-    defined = {one.name for one in ast.walk(call.source.tree) if isinstance(one, ast.FunctionDef)}
+    defined = {node.name for node in ast.walk(call.source.tree) if isinstance(node, ast.FunctionDef)}
     return isinstance(owner, ast.Name) and owner.id in defined

@@ -19,24 +19,26 @@ def choose_script(directory: Path, named: Path | None, ask: Ask | None) -> Path:
             if path.is_file():
                 return path.absolute()
         raise Refused(f"--script: there is no file {directory / named}")
-    found = candidates(directory)
-    if not found:
+    scripts = candidates(directory)
+    if not scripts:
         raise Refused(_none(directory))
-    if len(found) == 1:
-        return found[0].path
-    listed = _listed(found, directory)
+    if len(scripts) == 1:
+        return scripts[0].path
+    listed = _listed(scripts, directory)
     if ask is None:
-        raise Refused(f"{len(found)} scripts of {directory} may be the one; say which with --script:\n{listed}")
-    answer = ask(f"Which script?\n{listed}\n", shown(found[0].path, directory)).strip()
-    chosen = next((one.path for one in found if answer in (shown(one.path, directory), one.path.name)), None)
+        raise Refused(f"{len(scripts)} scripts of {directory} may be the one; say which with --script:\n{listed}")
+    answer = ask(f"Which script?\n{listed}\n", shown(scripts[0].path, directory)).strip()
+    chosen = next(
+        (script.path for script in scripts if answer in (shown(script.path, directory), script.path.name)), None
+    )
     if chosen is None:
         raise Refused(f"{answer!r} is none of these scripts:\n{listed}")
     return chosen
 
 
-def _listed(found: list[Candidate], directory: Path) -> str:
-    lines = [f"  {shown(one.path, directory)}  ({one.why})" for one in found[:_MOST_LISTED]]
-    more = len(found) - _MOST_LISTED
+def _listed(scripts: list[Candidate], directory: Path) -> str:
+    lines = [f"  {shown(script.path, directory)}  ({script.why})" for script in scripts[:_MOST_LISTED]]
+    more = len(scripts) - _MOST_LISTED
     return "\n".join([*lines, *([f"  and {more} more"] if more > 0 else [])])
 
 

@@ -91,7 +91,7 @@ def every(condition: Condition) -> tuple[ast.expr, Unit] | None:
         elif isinstance(test, ast.BinOp):
             zero = not condition.holds
         if zero and isinstance(remainder, ast.BinOp) and isinstance(remainder.op, ast.Mod):
-            words = " ".join(last_word(one) for one in ast.walk(remainder.left) if isinstance(one, ast.expr))
+            words = " ".join(last_word(node) for node in ast.walk(remainder.left) if isinstance(node, ast.expr))
             is_epoch = "epoch" in words.lower() and "step" not in words.lower()
             return remainder.right, Unit.EPOCH if is_epoch else Unit.STEP
     return None

@@ -23,34 +23,34 @@ _SURE_POINTS = 6
 
 
 def draft(
-    found: Survey, wishes: Wishes, kind: str, *, npu: bool, ask: Ask | None, own: OwnLaunch | None = None
+    survey: Survey, wishes: Wishes, kind: str, *, npu: bool, ask: Ask | None, own: OwnLaunch | None = None
 ) -> Draft:
     """Return the scenario of a job.
 
     ``kind`` is the job kind of users' scripts, ``npu`` says that devices are here, ``own`` is the user's launcher.
     """
-    ranks = _ranks(found, wishes, ask)
-    arguments, chosen = _arguments(found, wishes, found.device, npu=npu)
-    steps, interval = _steps_and_interval(found, wishes, ask)
-    resumes, resume_arguments = _resume(found, wishes, interval, ask)
+    ranks = _ranks(survey, wishes, ask)
+    arguments, chosen = _arguments(survey, wishes, survey.device, npu=npu)
+    steps, interval = _steps_and_interval(survey, wishes, ask)
+    resumes, resume_arguments = _resume(survey, wishes, interval, ask)
     if interval is not None and interval.value >= steps.value:
         resumes = False
     fault_step = _fault_step(wishes, steps, interval if resumes else None)
     return Draft(
-        name=wishes.name or _name(found, wishes.fault),
+        name=wishes.name or _name(survey, wishes.fault),
         kind=kind,
-        script=found.name,
+        script=survey.name,
         ranks=ranks,
         arguments=arguments,
         launcher=_launcher(own),
         device=chosen,
         steps=steps,
         interval=interval,
-        savers=_savers(found, wishes, interval),
+        savers=_savers(survey, wishes, interval),
         resumes=resumes,
         resume_arguments=resume_arguments if resumes else None,
-        parallel=_parallel(found, wishes, ranks.value),
-        environment=_environment(found, str(chosen.value)),
+        parallel=_parallel(survey, wishes, ranks.value),
+        environment=_environment(survey, str(chosen.value)),
         fault=wishes.fault,
         fault_step=fault_step,
     )
@@ -59,43 +59,43 @@ def draft(
 def _launcher(own: OwnLaunch | None) -> Launcher | None:
     if own is None or own.is_default:
         return None
-    variables = None if own.variables is None else Entry(own.variables, own.told, guessed=True)
+    variables = None if own.variables is None else Entry(own.variables, own.numbering, guessed=True)
     return Launcher(Entry(own.command, own.line.where), variables)
 
 
-def _name(found: Survey, fault: str) -> str:
+def _name(survey: Survey, fault: str) -> str:
     """Return the name of the scenario: that of the script and of its fault."""
-    own = re.sub(r"[^A-Za-z0-9.-]+", "-", found.script.stem).strip("-.") or "job"
+    own = re.sub(r"[^A-Za-z0-9.-]+", "-", survey.script.stem).strip("-.") or "job"
     return f"{own}-{fault}"[:100]
 
 
-def _ranks(found: Survey, wishes: Wishes, ask: Ask | None) -> Entry:
+def _ranks(survey: Survey, wishes: Wishes, ask: Ask | None) -> Entry:
     if wishes.ranks is not None:
         return Entry(wishes.ranks, "--ranks")
-    if found.launch is not None and found.launch.ranks is not None:
-        return Entry(found.launch.ranks, f"{found.launch.where}, {found.launch.launcher}")
+    if survey.launch is not None and survey.launch.ranks is not None:
+        return Entry(survey.launch.ranks, f"{survey.launch.where}, {survey.launch.launcher}")
     if ask is not None:
         return Entry(_number(ask("How many ranks (worker processes) has the job?", "2"), "ranks"), "your answer")
     return Entry(2, "no launch line says how many", guessed=True)
 
 
-def _arguments(found: Survey, wishes: Wishes, device: Device | None, *, npu: bool) -> tuple[Entry, Entry]:
+def _arguments(survey: Survey, wishes: Wishes, device: Device | None, *, npu: bool) -> tuple[Entry, Entry]:
     """Return the arguments of the script and the device that it trains on."""
-    words = [_in_full(word, found.directory) for word in found.arguments]
-    origin = found.launch.where if found.launch is not None else ""
-    guessed = bool(found.launch and [word for word in found.launch.unknown if word not in ("$@", "$*")])
+    words = [_in_full(word, survey.directory) for word in survey.arguments]
+    origin = survey.launch.where if survey.launch is not None else ""
+    guessed = bool(survey.launch and [word for word in survey.launch.unknown if word not in ("$@", "$*")])
     chosen = Entry(CPU, "nothing in the script names another") if device is None else Entry(device.name, device.where)
     if wishes.device is not None:
         chosen = Entry(wishes.device, "--device")
-    wanted = str(wishes.device or (ASCEND if npu else CPU))
-    if device is not None and device.option and device.name != wanted and (wishes.device is not None or not npu):
+    device_name = str(wishes.device or (ASCEND if npu else CPU))
+    if device is not None and device.option and device.name != device_name and (wishes.device is not None or not npu):
         words = [word for word in words if not word.startswith(f"{device.option}=")]
-        words.append(f"{device.option}={wanted}")
+        words.append(f"{device.option}={device_name}")
         origin, guessed = f"{origin}; {device.option} since this machine has no NPU".lstrip("; "), True
-        chosen = Entry(wanted, f"{device.option}={wanted}")
-    for path in found.paths:
+        chosen = Entry(device_name, f"{device.option}={device_name}")
+    for path in survey.paths:
         if path.option and not any(word.partition("=")[0] == path.option for word in words):
-            words.append(f"{path.option}={found.directory / path.text}")
+            words.append(f"{path.option}={survey.directory / path.text}")
             origin, guessed = f"{origin}; {path.where}: a run has a directory of its own".lstrip("; "), True
     return Entry(tuple(words), origin, guessed=guessed), chosen
 
@@ -106,10 +106,10 @@ def _in_full(word: str, directory: Path) -> str:
     return f"{name}{equals}{(directory / text).resolve()}" if is_input(text, directory) else word
 
 
-def _steps_and_interval(found: Survey, wishes: Wishes, ask: Ask | None) -> tuple[Entry, Entry | None]:
+def _steps_and_interval(survey: Survey, wishes: Wishes, ask: Ask | None) -> tuple[Entry, Entry | None]:
     """Return the steps of the job, and every how many steps it saves; None where it never saves."""
-    steps = _entry(wishes.steps, "--steps", found.loop.steps)
-    own = _interval(found)
+    steps = _entry(wishes.steps, "--steps", survey.loop.steps)
+    own = _interval(survey)
     interval = _entry(wishes.checkpoint_interval, "--checkpoint-interval", own)
     if steps is None and ask is not None:
         guess = str(3 * interval.value if interval is not None else _STEPS)
@@ -117,33 +117,33 @@ def _steps_and_interval(found: Survey, wishes: Wishes, ask: Ask | None) -> tuple
     if steps is None:
         guess_steps = 3 * interval.value if interval is not None else _STEPS
         steps = Entry(guess_steps, "nothing in the script says how many", guessed=True)
-    if interval is None and found.saves:
+    if interval is None and survey.saves:
         guess_interval = max(1, steps.value // 3)
         if ask is not None:
             answer = ask("Every how many steps does it save a checkpoint?", str(guess_interval))
             interval = Entry(_number(answer, "checkpoint interval"), "your answer")
         else:
-            interval = Entry(guess_interval, f"{found.saves[0].where} does not say every how many", guessed=True)
+            interval = Entry(guess_interval, f"{survey.saves[0].where} does not say every how many", guessed=True)
     return steps, interval
 
 
-def _interval(found: Survey) -> Value | None:
+def _interval(survey: Survey) -> Value | None:
     """Return the interval of the saves in steps, as far as the source tells it."""
-    for save in found.saves:
+    for save in survey.saves:
         number = None if save.interval is None else save.interval.number
         if save.interval is None or number is None:
             continue
         if save.unit is Unit.STEP:
             return save.interval
-        per_epoch = _steps_per_epoch(found)
+        per_epoch = _steps_per_epoch(survey)
         if per_epoch is not None and per_epoch.number is not None:
             return Value(number * per_epoch.number, (*save.interval.places, *per_epoch.places))
     return None
 
 
-def _steps_per_epoch(found: Survey) -> Value | None:
+def _steps_per_epoch(survey: Survey) -> Value | None:
     """Return the steps of an epoch: as the source says, or all steps by all epochs."""
-    loop = found.loop
+    loop = survey.loop
     if loop.steps_per_epoch is not None or loop.steps is None or loop.epochs is None:
         return loop.steps_per_epoch
     steps, epochs = loop.steps.number, loop.epochs.number
@@ -152,24 +152,24 @@ def _steps_per_epoch(found: Survey) -> Value | None:
     return Value(steps // epochs, (*loop.steps.places, *loop.epochs.places))
 
 
-def _savers(found: Survey, wishes: Wishes, interval: Entry | None) -> Entry | None:
+def _savers(survey: Survey, wishes: Wishes, interval: Entry | None) -> Entry | None:
     if interval is None:
         return None
     if wishes.savers is not None:
         return Entry(wishes.savers, "--savers")
-    if found.saves and not any(save.by_rank for save in found.saves) and found.saves[0].names_rank:
-        return Entry("every rank", f"{found.saves[0].where}, {found.saves[0].place}")
+    if survey.saves and not any(save.by_rank for save in survey.saves) and survey.saves[0].names_rank:
+        return Entry("every rank", f"{survey.saves[0].where}, {survey.saves[0].place}")
     return None
 
 
-def _resume(found: Survey, wishes: Wishes, interval: Entry | None, ask: Ask | None) -> tuple[bool, Entry | None]:
+def _resume(survey: Survey, wishes: Wishes, interval: Entry | None, ask: Ask | None) -> tuple[bool, Entry | None]:
     """Return whether the job can go on from a checkpoint, and the arguments with which it does."""
     if interval is None:
         return False, None
     if wishes.resume_arguments is not None:
-        given = wishes.resume_arguments
-        return True, Entry(given, "--resume-argument") if given else None
-    best = found.resumes[0] if found.resumes else None
+        arguments = wishes.resume_arguments
+        return True, Entry(arguments, "--resume-argument") if arguments else None
+    best = survey.resumes[0] if survey.resumes else None
     if best is not None and best.text is not None:
         why = f"{best.option.where}: {best.why}"
         if best.points >= _SURE_POINTS:
@@ -178,9 +178,9 @@ def _resume(found: Survey, wishes: Wishes, interval: Entry | None, ask: Ask | No
             answer = ask("With which further argument does it go on from its checkpoint (none: by itself)?", best.text)
             return True, None if answer.strip() in ("", "none") else Entry((answer.strip(),), "your answer")
         return True, Entry((best.text,), why, guessed=True)
-    if not found.loads:
+    if not survey.loads:
         return False, None
-    if ask is not None and not any(is_guarded(load) for load in found.loads):
+    if ask is not None and not any(is_guarded(load) for load in survey.loads):
         answer = ask("With which further argument does it go on from its checkpoint (none: by itself)?", "none")
         return True, None if answer.strip() in ("", "none") else Entry((answer.strip(),), "your answer")
     return True, None
@@ -196,9 +196,9 @@ def _fault_step(wishes: Wishes, steps: Entry, interval: Entry | None) -> Entry:
     return Entry(step, f"behind the checkpoint of step {every}" + (", before the next" if every > 1 else ""))
 
 
-def _parallel(found: Survey, wishes: Wishes, ranks: int) -> dict[str, Entry]:
+def _parallel(survey: Survey, wishes: Wishes, ranks: int) -> dict[str, Entry]:
     """Return the parallel sizes; none where nothing says that there is more than data parallelism."""
-    layout = found.layout
+    layout = survey.layout
     stages = _entry(wishes.pipeline_stages, "--pipeline-stages", layout.stages)
     model = _entry(wishes.model_parallel, "--model-parallel", None)
     sharded = Entry(True, "--sharded-optimizer") if wishes.sharded_optimizer else None
@@ -216,9 +216,9 @@ def _parallel(found: Survey, wishes: Wishes, ranks: int) -> dict[str, Entry]:
     return {"data_parallel": Entry(max(1, ranks // others), "all ranks by the other sizes"), **chosen}
 
 
-def _environment(found: Survey, device: str) -> dict[str, Entry]:
-    own = found.launch.environment if found.launch is not None else {}
-    where = found.launch.where if found.launch is not None else ""
+def _environment(survey: Survey, device: str) -> dict[str, Entry]:
+    own = survey.launch.environment if survey.launch is not None else {}
+    where = survey.launch.where if survey.launch is not None else ""
     entries = {name: Entry(value, where) for name, value in own.items()}
     if device == CPU and "OMP_NUM_THREADS" not in entries:
         entries["OMP_NUM_THREADS"] = Entry("1", "as many threads in every run: sums in the same order")

@@ -55,12 +55,12 @@ class Option:
 
 def options(sources: Sequence[Source]) -> list[Option]:
     """Return the options that the files of a job declare, in their order."""
-    found = [option for source in sources for call in calls(source) if (option := _option(call)) is not None]
-    found += [option for source in sources for option in _words_of_argv(source)]
-    return sorted(found, key=lambda option: [int(part) if part.isdigit() else 0 for part in option.where.split(":")])
+    declared = [option for source in sources for call in calls(source) if (option := _option(call)) is not None]
+    declared += [option for source in sources for option in _words_of_argv(source)]
+    return sorted(declared, key=lambda option: [int(part) if part.isdigit() else 0 for part in option.where.split(":")])
 
 
-def given(known: Sequence[Option], arguments: Sequence[str]) -> Iterator[tuple[Option, object]]:
+def passed_options(known: Sequence[Option], arguments: Sequence[str]) -> Iterator[tuple[Option, object]]:
     """Yield the options that a command line gives, each with its value."""
     by_name = {name: option for option in known for name in option.names}
     waiting = list(arguments)
@@ -95,7 +95,11 @@ def _option(call: Call) -> Option | None:
         return _absl(call, absl[1])
     if call.name not in ("add_argument", "option"):
         return None
-    names = tuple(one.value for one in call.node.args if isinstance(one, ast.Constant) and isinstance(one.value, str))
+    names = tuple(
+        argument.value
+        for argument in call.node.args
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+    )
     flags = tuple(part for name in names for part in name.split("/") if part.startswith("-"))
     if not names or (call.name == "option" and not flags):
         return None
@@ -110,7 +114,11 @@ def _option(call: Call) -> Option | None:
     kind = call.argument(None, "type")
     is_flag = call.argument(None, "is_flag")
     switch = word in ("store_true", "store_false", "store_const", "count", "BooleanOptionalAction")
-    switch = switch or (isinstance(is_flag, ast.Constant) and is_flag.value is True) or any("/" in one for one in names)
+    switch = (
+        switch
+        or (isinstance(is_flag, ast.Constant) and is_flag.value is True)
+        or any("/" in spelling for spelling in names)
+    )
     return Option(
         name,
         flags or names,
@@ -152,4 +160,4 @@ def _text(call: Call, name: str) -> str:
 def _choices(node: ast.expr | None) -> tuple[str, ...]:
     if not isinstance(node, (ast.List, ast.Tuple)):
         return ()
-    return tuple(str(one.value) for one in node.elts if isinstance(one, ast.Constant))
+    return tuple(str(element.value) for element in node.elts if isinstance(element, ast.Constant))

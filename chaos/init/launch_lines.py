@@ -66,7 +66,7 @@ class LaunchLine:
 
 def launch_lines(directory: Path) -> list[LaunchLine]:
     """Return the launch lines of the shell scripts in and beside a directory, in their order."""
-    found: list[LaunchLine] = []
+    launches: list[LaunchLine] = []
     for place in _PLACES:
         folder = Path(os.path.normpath(directory / place))
         if not folder.is_dir() or (place == ".." and folder == directory):
@@ -78,8 +78,8 @@ def launch_lines(directory: Path) -> list[LaunchLine]:
                 continue
             lines = list(read_launch_lines(text, shown(path, directory), folder))
             # A file of the directory above is of this job only if it starts one of its scripts.
-            found += [one for one in lines if place != ".." or _below(one, directory)]
-    return found
+            launches += [line for line in lines if place != ".." or _below(line, directory)]
+    return launches
 
 
 def read_launch_lines(text: str, name: str, directory: Path) -> Iterator[LaunchLine]:
@@ -141,7 +141,7 @@ def _launch(words: list[str], known: dict[str, str], where: str, directory: Path
         if _PYTHON.fullmatch(launcher) and rest[:1] == ["-m"] and rest[1:2] and rest[1] in _MODULES:
             launcher, rest = _MODULES[rest[1]], rest[2:]
         if launcher in RANK_OPTIONS:
-            return _read(launcher, [_filled(one, known) for one in rest], where, directory)
+            return _read(launcher, [_filled(argument, known) for argument in rest], where, directory)
     return None
 
 

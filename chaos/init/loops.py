@@ -94,7 +94,7 @@ def _is_model_train(call: Call, values: Values) -> bool:
     named = {keyword.arg for keyword in call.node.keywords}
     if named & {"callbacks", "dataset_sink_mode", "epoch", "train_dataset", "initial_epoch"}:
         return True
-    models = {last_word(made) for one in values.called("Model") if (made := _target(one)) is not None}
+    models = {last_word(made) for model in values.called("Model") if (made := _target(model)) is not None}
     return last_word(owner.value) in models or len(call.node.args) >= 2
 
 
@@ -127,7 +127,7 @@ def _training_names(sources: Sequence[Source], everything: Sequence[Call]) -> se
         for source in sources:
             for function in ast.walk(source.tree):
                 if isinstance(function, ast.FunctionDef) and any(
-                    isinstance(one, ast.Call) and last_word(one.func) in names for one in ast.walk(function)
+                    isinstance(node, ast.Call) and last_word(node.func) in names for node in ast.walk(function)
                 ):
                     names.add(function.name)
     return names - {"main", "train", "run", "__init__"} | (names & {"backward"})
@@ -146,8 +146,8 @@ def _counts(node: ast.For | ast.While, source: Source, values: Values) -> tuple[
     """Return the steps of a loop, the name of its counter, and the number of epochs round it."""
     epochs = None
     for outer in source.ancestors(node):
-        if isinstance(outer, ast.For) and (found := _range_end(outer, source, values)) is not None:
-            epochs = found
+        if isinstance(outer, ast.For) and (end := _range_end(outer, source, values)) is not None:
+            epochs = end
         if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef)):
             break
     if isinstance(node, ast.While):

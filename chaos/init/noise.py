@@ -37,7 +37,7 @@ def signs_of_noise(sources: Sequence[Source]) -> Iterator[str]:
             and isinstance(owner.value, ast.Attribute)
             and owner.value.attr == "random"
             and _DRAWS.fullmatch(call.name)
-            and not any(one.name == "seed" for one in everything)
+            and not any(other.name == "seed" for other in everything)
         ):
             yield f"{call.where}: numpy.random.{call.name} without numpy.random.seed"
             break

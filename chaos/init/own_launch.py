@@ -40,13 +40,14 @@ class OwnLaunch:
     """A launcher of the user's own.
 
     ``command`` is for ``job.command``. ``variables`` is a pair for ``job.rank_variables`` that the launcher's own file
-    names; None where the usual ones serve. ``told`` says what was found about the variables.
+    names; None where the usual ones serve. ``numbering`` says how the launcher numbers its ranks, as far as its file
+    shows.
     """
 
     line: LaunchLine
     command: tuple[str, ...]
     variables: tuple[str, str] | None = None
-    told: str = ""
+    numbering: str = ""
 
     @property
     def is_default(self) -> bool:
@@ -64,8 +65,8 @@ def own_launch(text: str, directory: Path, script: Path | None, ranks: int | Non
     except ValueError as error:
         raise Refused(f"{WHERE}: {error}: {text}") from error
     environment = {}
-    while words and (found := _SET.fullmatch(words[0])) is not None:
-        environment[found[1]] = found[2]
+    while words and (assignment := _SET.fullmatch(words[0])) is not None:
+        environment[assignment[1]] = assignment[2]
         words = words[1:]
     place = _place_of_script(words, directory, script)
     end = len(words) if place is None else _begin_of_rank(words, place)
@@ -83,16 +84,16 @@ def own_launch(text: str, directory: Path, script: Path | None, ranks: int | Non
         ranks=ranks or count,
         environment={key: value for key, value in environment.items() if is_kept(key, value)},
     )
-    variables, told = _variables(launcher, directory, name)
-    return OwnLaunch(line, tuple(_with_places(launcher, name, ranks or count)), variables, told)
+    variables, numbering = _variables(launcher, directory, name)
+    return OwnLaunch(line, tuple(_with_places(launcher, name, ranks or count)), variables, numbering)
 
 
 def _place_of_script(words: Sequence[str], directory: Path, script: Path | None) -> int | None:
     """Return the place of the script that trains: the user's, else the first that trains, else the last of all."""
     places = [place for place, word in enumerate(words) if word.endswith(".py") and (directory / word).is_file()]
     if script is not None:
-        wanted = (directory / script).resolve()
-        return next((place for place in places if (directory / words[place]).resolve() == wanted), None)
+        target = (directory / script).resolve()
+        return next((place for place in places if (directory / words[place]).resolve() == target), None)
     return next((place for place in places if _trains(directory / words[place])), places[1] if places[1:] else None)
 
 

@@ -59,7 +59,7 @@ def _is_word(node: ast.AST, source: Source) -> bool:
         if isinstance(outer, ast.Expr):
             return not isinstance(outer.value, ast.Call)
         if isinstance(outer, ast.stmt):
-            return any(isinstance(one, ast.Name) and one.id in _OF_THE_SOURCE for one in ast.walk(outer))
+            return any(isinstance(name, ast.Name) and name.id in _OF_THE_SOURCE for name in ast.walk(outer))
     return False
 
 
@@ -68,5 +68,9 @@ def _option_of(node: ast.AST, source: Source) -> str:
     call = source.parents.get(keyword) if isinstance(keyword, ast.keyword) and keyword.arg == "default" else None
     if not isinstance(call, ast.Call):
         return ""
-    names = [one.value for one in call.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    names = [
+        argument.value
+        for argument in call.args
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
+    ]
     return next((name for name in names if name.startswith("--")), "")

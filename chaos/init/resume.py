@@ -35,12 +35,12 @@ def resume_options(
     options: Sequence[Option], loads: Sequence[Load], saves: Sequence[Save], values: Values
 ) -> list[ResumeOption]:
     """Return the options that look like those of a resume, the most probable first."""
-    found = []
+    candidates = []
     for option in options:
         points, why = _points(option, loads, values)
         if points >= 2:
-            found.append(ResumeOption(option, _text(option, saves, values), points, why))
-    return sorted(found, key=lambda one: -one.points)
+            candidates.append(ResumeOption(option, _text(option, saves, values), points, why))
+    return sorted(candidates, key=lambda candidate: -candidate.points)
 
 
 def is_guarded(load: Load) -> bool:
@@ -87,7 +87,7 @@ def _points(option: Option, loads: Sequence[Load], values: Values) -> tuple[int,
 
 def _attributes(node: ast.AST) -> set[str]:
     """Return the names in an expression, and the last words of dotted ones."""
-    names = (one.attr if isinstance(one, ast.Attribute) else getattr(one, "id", "") for one in ast.walk(node))
+    names = (inner.attr if isinstance(inner, ast.Attribute) else getattr(inner, "id", "") for inner in ast.walk(node))
     return set(names) - {""}
 
 
@@ -96,7 +96,7 @@ def _text(option: Option, saves: Sequence[Save], values: Values) -> str | None:
     if not option.takes_value or option.optional_value:
         return option.name
     if option.is_truth:
-        word = next((one for one in option.choices if one.lower() in ("true", "1", "yes", "on")), "True")
+        word = next((choice for choice in option.choices if choice.lower() in ("true", "1", "yes", "on")), "True")
         return f"{option.name}={word}"
     if option.type == "int" or (isinstance(option.default, int) and not option.choices):
         return f"{option.name}=1"

@@ -46,7 +46,9 @@ class Source:
 
     def function_of(self, node: ast.AST) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
         """Return the function that a node lies in."""
-        functions = (one for one in self.ancestors(node) if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)))
+        functions = (
+            outer for outer in self.ancestors(node) if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))
+        )
         return next(functions, None)
 
 
@@ -69,7 +71,7 @@ class Call:
             if keyword.arg in names:
                 return keyword.value
         plain = self.node.args
-        if position is None or position >= len(plain) or any(isinstance(one, ast.Starred) for one in plain):
+        if position is None or position >= len(plain) or any(isinstance(argument, ast.Starred) for argument in plain):
             return None
         return plain[position]
 

@@ -68,11 +68,11 @@ def candidates(directory: Path) -> list[Candidate]:
     launched: list[Candidate] = []
     for line in launch_lines(directory):
         path = line.path(directory)
-        if path is not None and path not in [one.path for one in launched]:
+        if path is not None and path not in [candidate.path for candidate in launched]:
             launched.append(Candidate(path, f"{line.where} starts it with {line.launcher}", line))
     if launched:
         return launched
-    found = []
+    training = []
     for path in sorted(directory.glob("*.py"))[:_MOST_SCRIPTS]:
         try:
             source = read_source(path, path.name)
@@ -80,8 +80,8 @@ def candidates(directory: Path) -> list[Candidate]:
         except (UnreadableSource, RecursionError):
             continue
         if loop.form and imports(source) & {FRAMEWORK, *_OTHERS}:
-            found.append(Candidate(path, f"{loop.where} trains"))
-    return found
+            training.append(Candidate(path, f"{loop.where} trains"))
+    return training
 
 
 def survey(directory: Path, script: Path, launch: LaunchLine | None, arguments: Sequence[str] | None) -> Survey:

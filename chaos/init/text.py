@@ -88,8 +88,8 @@ def _lines(draft: Draft) -> Iterator[tuple[str, Entry | None]]:
 def _description(draft: Draft) -> str:
     step = draft.fault_step.value
     who = "all ranks" if draft.ranks.value > 1 else "the rank"
-    said = one_line(f"Fault {draft.fault} hits {who} of {draft.script} in step {step}.")
-    return f"{said} The job is started again and goes on from its checkpoint." if draft.resumes else said
+    sentence = one_line(f"Fault {draft.fault} hits {who} of {draft.script} in step {step}.")
+    return f"{sentence} The job is started again and goes on from its checkpoint." if draft.resumes else sentence
 
 
 def _list(key: str, entry: Entry) -> Iterator[tuple[str, Entry | None]]:

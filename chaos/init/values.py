@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from chaos.init.flags import Option, given
+from chaos.init.flags import Option, passed_options
 from chaos.init.source import Call, Source, calls, last_word
 
 _DEPTH = 12
@@ -63,9 +63,9 @@ class Values:
     ) -> None:
         """Read the assignments of the files. ``arguments`` are those of the launch line at ``launched``."""
         self._options = {option.attribute: option for option in options}
-        self._given = {
+        self._passed = {
             option.attribute: Value(value, (f"{launched}, {option.name}",))
-            for option, value in given(options, arguments)
+            for option, value in passed_options(options, arguments)
         }
         self._names: dict[tuple[ast.AST | None, str], list[_Target]] = defaultdict(list)
         self._attributes: dict[str, list[_Target]] = defaultdict(list)
@@ -84,8 +84,8 @@ class Values:
 
     def option(self, attribute: str) -> Value | None:
         """Return the value of an option: that of the launch line, else its default."""
-        if attribute in self._given:
-            return self._given[attribute]
+        if attribute in self._passed:
+            return self._passed[attribute]
         option = self._options.get(attribute)
         if option is None or option.default is None:
             return None
@@ -93,11 +93,11 @@ class Values:
 
     def named(self, fits: Callable[[str], bool]) -> list[tuple[str, Value]]:
         """Return options, then constants of modules and classes, with a fitting name and a number as their value."""
-        found = [(name, self.option(name)) for name in self._options if fits(name)]
+        candidates = [(name, self.option(name)) for name in self._options if fits(name)]
         for (scope, name), targets in self._names.items():
             if fits(name) and (scope is None or isinstance(scope, ast.ClassDef)) and name not in self._options:
-                found.append((name, self.of(*targets[0])))
-        return [(name, value) for name, value in found if value is not None and value.number is not None]
+                candidates.append((name, self.of(*targets[0])))
+        return [(name, value) for name, value in candidates if value is not None and value.number is not None]
 
     def called(self, name: str) -> list[Call]:
         """Return the calls of a name."""
@@ -161,7 +161,7 @@ class Values:
     @staticmethod
     def _scope(node: ast.AST, source: Source) -> ast.AST | None:
         inner = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-        return next((one for one in source.ancestors(node) if isinstance(one, inner)), None)
+        return next((outer for outer in source.ancestors(node) if isinstance(outer, inner)), None)
 
     def _of(self, node: ast.expr, source: Source, depth: int) -> Value | None:
         if depth <= 0:
@@ -192,7 +192,7 @@ class Values:
         if left is None or right is None or work is None:
             return None
         values = left.value, right.value
-        if not all(isinstance(one, (int, float)) and abs(one) < _LARGEST for one in values):
+        if not all(isinstance(value, (int, float)) and abs(value) < _LARGEST for value in values):
             return None
         try:
             return Value(work(*values), (*left.places, *right.places))  # type: ignore[arg-type]
@@ -222,13 +222,13 @@ class Values:
             return []
         function = source.function_of(node)
         while function is not None:
-            if found := self._names.get((function, node.id)):
-                return found
+            if targets := self._names.get((function, node.id)):
+                return targets
             if (parameter := self._parameter(function, node.id, source)) is not None:
                 return parameter
             function = source.function_of(function)
         everywhere = self._names.get((None, node.id), [])
-        return [one for one in everywhere if one[1] is source] or everywhere
+        return [target for target in everywhere if target[1] is source] or everywhere
 
     def _parameter(
         self, function: ast.FunctionDef | ast.AsyncFunctionDef, name: str, source: Source
@@ -236,14 +236,14 @@ class Values:
         """Return what the one call of a function gives for a parameter, else its default. None for no parameter."""
         plain = [*function.args.posonlyargs, *function.args.args]
         every = [*plain, *function.args.kwonlyargs]
-        if name not in [one.arg for one in every]:
+        if name not in [parameter.arg for parameter in every]:
             return None
         parent = source.parents.get(function)
         is_method = isinstance(parent, ast.ClassDef)
         called = parent.name if is_method and function.name == "__init__" else function.name  # type: ignore[union-attr]
         sites = self.called(called)
         if len(sites) == 1:
-            position = next((place for place, one in enumerate(plain) if one.arg == name), None)
+            position = next((place for place, parameter in enumerate(plain) if parameter.arg == name), None)
             if position is not None and is_method:
                 position -= 1
             if (value := sites[0].argument(position, name)) is not None:

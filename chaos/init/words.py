@@ -12,31 +12,31 @@ from chaos.init.resume import is_guarded
 from chaos.init.survey import FRAMEWORK, Survey
 
 
-def found_lines(found: Survey) -> Iterator[str]:
+def survey_lines(survey: Survey) -> Iterator[str]:
     """Yield what the files of the job say, each with its place."""
-    if found.launch is not None:
-        ranks = f"{found.launch.ranks} ranks" if found.launch.ranks is not None else "an unknown number of ranks"
-        yield f"{found.launch.where}: {found.launch.launcher} starts {found.name} on {ranks}"
-    loop = found.loop
+    if survey.launch is not None:
+        ranks = f"{survey.launch.ranks} ranks" if survey.launch.ranks is not None else "an unknown number of ranks"
+        yield f"{survey.launch.where}: {survey.launch.launcher} starts {survey.name} on {ranks}"
+    loop = survey.loop
     if loop.form == "own":
         yield f"{loop.where}: a training loop of its own"
     elif loop.form:
         yield f"{loop.where}: {loop.form}"
     if loop.steps is not None:
         yield f"{loop.steps.value} steps: {loop.steps.origin}"
-    for save in found.saves:
+    for save in survey.saves:
         every = f" every {save.interval.value} {save.unit.value}s" if save.interval is not None else ""
         every = every.replace("every 1 steps", "every step").replace("every 1 epochs", "every epoch")
         who = f", on rank 0 alone ({save.rank_0})" if save.rank_0 else ""
         yield f"{save.where}: {save.call.name} ({save.form}){every} in {save.place or 'a place that is not read'}{who}"
-    for load in found.loads:
+    for load in survey.loads:
         yield f"{load.where}: {load.call.name}"
-    for option in found.resumes:
+    for option in survey.resumes:
         yield f"{option.option.where}: {option.option.name} looks like the argument of a resume"
-    if found.layout.sharded is not None:
-        yield f"{found.layout.sharded.origin}: the optimizer's state is sharded"
-    if found.layout.stages is not None:
-        yield f"{found.layout.stages.origin}: {found.layout.stages.value} pipeline stages"
+    if survey.layout.sharded is not None:
+        yield f"{survey.layout.sharded.origin}: the optimizer's state is sharded"
+    if survey.layout.stages is not None:
+        yield f"{survey.layout.stages.origin}: {survey.layout.stages.value} pipeline stages"
 
 
 def guess_lines(draft: Draft) -> Iterator[str]:
@@ -46,20 +46,20 @@ def guess_lines(draft: Draft) -> Iterator[str]:
         yield f"{key}: {value} ({entry.why})"
 
 
-def advice_lines(found: Survey, draft: Draft) -> Iterator[str]:
+def advice_lines(survey: Survey, draft: Draft) -> Iterator[str]:
     """Yield what the script may have to change, and what the scenario cannot show as it is."""
-    yield from found.left_out
-    if found.framework != FRAMEWORK:
-        imported = f"imports {found.framework}" if found.framework else "imports no framework that is known here"
+    yield from survey.left_out
+    if survey.framework != FRAMEWORK:
+        imported = f"imports {survey.framework}" if survey.framework else "imports no framework that is known here"
         started = (
             "with msrun (docs/guides/mindspore-jobs.md)" if draft.launcher is None else "with a launcher of your own"
         )
-        yield f"{found.name} {imported}: the job kind {draft.kind} starts scripts of MindSpore {started}"
-    yield from _loop_advice(found, draft)
-    yield from _checkpoint_advice(found, draft)
+        yield f"{survey.name} {imported}: the job kind {draft.kind} starts scripts of MindSpore {started}"
+    yield from _loop_advice(survey, draft)
+    yield from _checkpoint_advice(survey, draft)
     if draft.resumes and draft.resume_arguments is None:
-        yield from _resume_advice(found)
-    for path in found.paths:
+        yield from _resume_advice(survey)
+    for path in survey.paths:
         if not path.option:
             yield (
                 f"{path.where}: {path.text!r} is not found in a run, which works in a directory of its own: "
@@ -67,19 +67,19 @@ def advice_lines(found: Survey, draft: Draft) -> Iterator[str]:
             )
     if draft.device.value != CPU:
         yield f"{draft.device.why}: {draft.device.value}, so call chaos run where such a device is"
-    if found.layout.mode in ("semi_auto_parallel", "auto_parallel") and not draft.parallel:
+    if survey.layout.mode in ("semi_auto_parallel", "auto_parallel") and not draft.parallel:
         yield (
-            f"{found.layout.mode_where}: {found.layout.mode}: if weights are sliced, say the sizes in "
+            f"{survey.layout.mode_where}: {survey.layout.mode}: if weights are sliced, say the sizes in "
             "cluster.parallel, since ranks without them have to hold equal weights"
         )
-    elif not (draft.parallel or found.layout.averages) and draft.ranks.value > 1:
+    elif not (draft.parallel or survey.layout.averages) and draft.ranks.value > 1:
         yield (
             "no line says that the ranks train the same weights on other data (data parallel), as the scenario says "
             "now: else give --pipeline-stages, --model-parallel or --sharded-optimizer"
         )
-    if found.noise:
+    if survey.noise:
         yield "two runs of it may not be equal bit for bit:"
-        yield from (f"  {sign}" for sign in found.noise)
+        yield from (f"  {sign}" for sign in survey.noise)
         yield f"  chaos calibrate {draft.name}.yaml measures it, and writes the tolerance (docs/guides/calibrate.md)"
 
 
@@ -87,7 +87,7 @@ def launch_lines(own: OwnLaunch | None) -> Iterator[str]:
     """Yield what is to know about a launcher of the user's own."""
     if own is None or own.is_default:
         return
-    yield own.told
+    yield own.numbering
     yield (
         f"chaos puts the command of a rank behind the words of job.command: {own.line.launcher} has to start it for "
         "each rank (docs/guides/launchers.md)"
@@ -101,8 +101,8 @@ def next_lines(file: str) -> Iterator[str]:
     yield f"chaos run {name}       # trains it without the fault first, then with it"
 
 
-def _loop_advice(found: Survey, draft: Draft) -> Iterator[str]:
-    loop = found.loop
+def _loop_advice(survey: Survey, draft: Draft) -> Iterator[str]:
+    loop = survey.loop
     why_not = [*loop.why_not]
     if "pipeline_stage" in draft.parallel:
         why_not.append(
@@ -122,18 +122,18 @@ def _loop_advice(found: Survey, draft: Draft) -> Iterator[str]:
         yield "    chaos_steps.step_ends(loss)                   # behind the update, before the save"
     elif not loop.form:
         yield (
-            f"{found.name}: neither Model.train nor a training loop was found; if it trains in a module elsewhere, "
+            f"{survey.name}: neither Model.train nor a training loop was found; if it trains in a module elsewhere, "
             "that is no harm"
         )
 
 
-def _checkpoint_advice(found: Survey, draft: Draft) -> Iterator[str]:
-    if not found.saves and draft.interval is None:
+def _checkpoint_advice(survey: Survey, draft: Draft) -> Iterator[str]:
+    if not survey.saves and draft.interval is None:
         yield (
             "no save of a checkpoint was found, so the scenario only shows that the job ends; if it saves, say "
             "--checkpoint-interval"
         )
-    for save in found.saves:
+    for save in survey.saves:
         if not save.recorded:
             yield (
                 f"{save.where}: {save.call.name} is not recorded by itself: add chaos_steps.saved(path) behind it "
@@ -154,14 +154,14 @@ def _checkpoint_advice(found: Survey, draft: Draft) -> Iterator[str]:
             yield "the script never loads a checkpoint, so it cannot go on: expect.resume says none"
 
 
-def _resume_advice(found: Survey) -> Iterator[str]:
-    unknown = [option for option in found.resumes if option.text is None]
+def _resume_advice(survey: Survey) -> Iterator[str]:
+    unknown = [option for option in survey.resumes if option.text is None]
     if unknown:
         yield (
             f"{unknown[0].option.where}: {unknown[0].option.name} looks like the argument of a resume, and its value "
             f"is not known: say --resume-argument {unknown[0].option.name}=VALUE"
         )
         return
-    for load in found.loads[:1]:
+    for load in survey.loads[:1]:
         sure = "goes on by itself when a file is there" if is_guarded(load) else "seems to go on without an argument"
         yield f"{load.where}: {sure}; if it needs one, say --resume-argument"

@@ -54,10 +54,10 @@ def work_out(
     named = Path(own.line.script) if own is not None and own.line.script else script
     chosen = choose_script(directory, named, ask)
     line = launch_of(directory, chosen) if own is None else own.line
-    found = survey(directory, chosen, line, arguments)
-    drafted = draft(found, wishes, _kind_of_scripts(), npu=npu(Machine()).ok, ask=ask, own=own)
+    job = survey(directory, chosen, line, arguments)
+    drafted = draft(job, wishes, _kind_of_scripts(), npu=npu(Machine()).ok, ask=ask, own=own)
     text = scenario_text(drafted)
-    result = WorkedOut(found, drafted, text, own)
+    result = WorkedOut(job, drafted, text, own)
     _check(result)
     return result
 
@@ -82,5 +82,5 @@ def _check(result: WorkedOut) -> None:
 
 
 def _refusal(problems: str, path: Path, result: WorkedOut) -> str:
-    said = problems.replace(str(path), result.file.name).replace(path.name, result.file.name)
-    return f"the plan refuses what follows from the job and the flags, so nothing was written:\n{said}"
+    message = problems.replace(str(path), result.file.name).replace(path.name, result.file.name)
+    return f"the plan refuses what follows from the job and the flags, so nothing was written:\n{message}"

@@ -56,7 +56,7 @@ class MindSporeJob(JobKind):
             "job.hccl": "has MindSpore's own collectives: set HCCL_EXEC_TIMEOUT or, on a CPU, MS_CPU_COMM_OP_TIMEOUT "
             "(in seconds) in job.environment",
             "job.graph": _OF_THE_SCRIPT,
-            "job.compile_cache": "is told by job.environment (MS_COMPILER_CACHE_ENABLE)",
+            "job.compile_cache": "is set by job.environment (MS_COMPILER_CACHE_ENABLE)",
             "job.storage.mb_per_second": "holds no storage back",
             "job.storage.asynchronous_saving": _OF_THE_SCRIPT,
             "job.storage.memory": "keeps no checkpoint in memory",

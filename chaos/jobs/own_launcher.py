@@ -41,7 +41,7 @@ def own_argv(launch: Launch, rank_command: Sequence[str], *, port: int) -> tuple
         "python": launch.python,
     }
     words = [
-        _PLACE.sub(lambda found: str(values[found[1]]), _resolved(word, launch.scenario_directory))
+        _PLACE.sub(lambda match: str(values[match[1]]), _resolved(word, launch.scenario_directory))
         for word in launch.scenario.job.command
     ]
     return (*words, *rank_command)

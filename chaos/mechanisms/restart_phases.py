@@ -79,8 +79,8 @@ def _loaded(launch: Launch, after: int) -> Timestamp:
         for event in launch.history.select("load.end", attempt=RESUME)
         if event.rank is None or event.mono <= begun.get(event.rank, event.mono)
     ]
-    given = loaded_by_replica(launch.plan, [*launch.history.select("load.begin", attempt=RESUME), *ends])
-    last = {event.rank for event in ends} | set(given)
+    by_replica = loaded_by_replica(launch.plan, [*launch.history.select("load.begin", attempt=RESUME), *ends])
+    last = {event.rank for event in ends} | set(by_replica)
     if len(last) < launch.plan.layout.ranks:
         raise MarkerError(f"the end of the load is recorded for {len(last)} of {launch.plan.layout.ranks} ranks")
     return latest(map(Timestamp.of, ends))

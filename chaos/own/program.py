@@ -103,8 +103,8 @@ def _end(place: OwnPlace, process: subprocess.Popen[bytes]) -> int:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    found = end_processes(lambda: find_run_processes(place.token), grace_seconds=0, clock=place.clock)
-    return len(found.ended)
+    report = end_processes(lambda: find_run_processes(place.token), grace_seconds=0, clock=place.clock)
+    return len(report.ended)
 
 
 class _Tail:

@@ -67,8 +67,8 @@ def settings_of(config: pytest.Config) -> dict[str, str]:
 
 def inventory_of(config: pytest.Config) -> Path | None:
     """Return the inventory in the command line, relative to pytest's working directory."""
-    given = config.getoption("--chaos-inventory")
-    return config.invocation_params.dir / given if given else None
+    path = config.getoption("--chaos-inventory")
+    return config.invocation_params.dir / path if path else None
 
 
 def reports_of(config: pytest.Config) -> Path:
@@ -76,7 +76,7 @@ def reports_of(config: pytest.Config) -> Path:
 
     Without a configuration pytest's root directory depends on the files of the call, so it is not used then.
     """
-    if given := config.getoption("--chaos-reports"):
-        return config.invocation_params.dir / str(given)
+    if path := config.getoption("--chaos-reports"):
+        return config.invocation_params.dir / str(path)
     base = config.invocation_params.dir if config.inipath is None else config.inipath.parent
     return base / str(config.getini("chaos_reports"))

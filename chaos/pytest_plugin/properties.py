@@ -17,8 +17,8 @@ def line_of(result: Mapping[str, Any], first: int) -> int:
     deciding = [check for check in result["checks"] if check.get("order") is not None]
     for check in sorted(deciding, key=lambda check: int(check["order"])):
         for place in check["where"]:
-            if (found := _IN_SCENARIO.fullmatch(place)) is not None and int(found[1]) > 1:
-                return int(found[1])
+            if (match := _IN_SCENARIO.fullmatch(place)) is not None and int(match[1]) > 1:
+                return int(match[1])
     return first
 
 

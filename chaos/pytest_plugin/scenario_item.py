@@ -61,9 +61,9 @@ class ScenarioItem(pytest.Item):
         Raises NoVerdict where there is none or it is unknown, ScenarioFailed for verdict fail, and FailedElsewhere for
         a failure beyond the scenario's known finding.
         """
-        said = live_lines(self.config, self.name)
+        on_line = live_lines(self.config, self.name)
         with status_line(self.config, reports_of(self.config)):
-            status, output, errors = run_to_end(self.command(), self.config.rootpath, said)
+            status, output, errors = run_to_end(self.command(), self.config.rootpath, on_line)
         if errors:
             self.add_report_section("call", "stderr", errors)
         answer = read_output(self.name, len(self.cells), status, output, errors)
@@ -98,7 +98,7 @@ class ScenarioItem(pytest.Item):
     def _add_properties(self) -> None:
         """Add what JUnit shows of the run beside its outcome: first the place of the scenario."""
         first = self.reportinfo()[1] + 1
-        line = next((found for result in self.results if (found := line_of(result, 0))), first)
+        line = next((number for result in self.results if (number := line_of(result, 0))), first)
         self.user_properties.extend([("file", self._shown(self.path)), ("line", line)])
         for cell, result in zip(self.cells, self.results, strict=False):
             place = f"[{cell.name}]" if len(self.cells) > 1 else ""

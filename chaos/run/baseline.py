@@ -116,11 +116,11 @@ class BaselineTaker:
         if baseline == "none":
             return
         if baseline != "auto":
-            given = self._reports / baseline  # an absolute path stays as it is
+            path = self._reports / baseline  # an absolute path stays as it is
             onlooker.begins("")
-            if (why := why_incomplete(given)) is not None:
-                raise Refused(f"baseline {baseline}: {given} cannot serve as a baseline: {why}")
-            copy_into(given, owned.path)
+            if (why := why_incomplete(path)) is not None:
+                raise Refused(f"baseline {baseline}: {path} cannot serve as a baseline: {why}")
+            copy_into(path, owned.path)
             return
         fingerprint = {**inputs.begun, "digest steps": str(digest_steps), **self._unshared(owned, scenario)}
         if scenario.needs_samples:  # without them the key is the key of a job that is compared bit for bit

@@ -155,7 +155,7 @@ class CellRun:
         return OwnCode(self._prepared, self._options, owned, self._clock, self._progress)
 
     def _remember(self, run_dir: Path) -> None:
-        """Add the run to the store of runs. A store that cannot be written is told, and changes no verdict."""
+        """Add the run to the store of runs. An error of the store is reported, and changes no verdict."""
         from chaos.trends.runs import record_run
 
         for sentence in record_run(self._reports, run_dir):

@@ -1,4 +1,4 @@
-"""The user's own code in the course of one run: hooks before and after it, its checks, and who is told."""
+"""The user's own code in the course of one run: hooks before and after it, its checks, and notifications."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from chaos.report.result import Result
 
 NOTIFIED = "notify"
-"""The writer of what was told about a verdict: the harness's own record is complete by then."""
+"""The writer of the commands that a verdict starts: the harness's own record is complete by then."""
 
 
 class OwnCode:
@@ -60,8 +60,8 @@ class OwnCode:
         if not hooks:
             return
         headline = "" if result.headline is None else result.headline.text
-        told = {"CHAOS_VERDICT": result.verdict, "CHAOS_HEADLINE": headline.replace("\0", "")}
-        place = replace(self._place, environment={**self._place.environment, **told})
+        verdict = {"CHAOS_VERDICT": result.verdict, "CHAOS_HEADLINE": headline.replace("\0", "")}
+        place = replace(self._place, environment={**self._place.environment, **verdict})
         path = self._owned.path / "history" / f"{NOTIFIED}.jsonl"
         with uninterrupted(), HistoryWriter(path, writer=NOTIFIED, run=self._owned.token, clock=self._clock) as history:
             run_hooks("notify", hooks, place, self._allowed, self._record(history), self._progress.note)

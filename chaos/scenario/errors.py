@@ -106,8 +106,8 @@ def _near_miss(word: str, candidates: tuple[str, ...]) -> str | None:
 def suggest(word: str, candidates: Iterable[str], known: str = "known") -> str:
     """Return a hint for a word that is not among ``candidates``: the near miss, or else the list of them."""
     choices = sorted(candidates)
-    if (meant := near_miss(word, choices)) is not None:
-        return f"did you mean '{printable(meant)}'?"
+    if (near := near_miss(word, choices)) is not None:
+        return f"did you mean '{printable(near)}'?"
     if not choices:
         return f"{known}: none"
     more = ", ..." if len(choices) > 24 else ""

@@ -51,8 +51,8 @@ def complaints(errors: Iterable[Any], data: Any) -> Iterator[Complaint]:
             yield Complaint(path, *_not_a_choice(path, value))
             continue
         if error["type"] == "missing":
-            meant = {near_miss(str(other[-1]), keys_at(path[:-1])) for other in extra if other[:-1] == path[:-1]}
-            if path[-1] not in meant:
+            near = {near_miss(str(other[-1]), keys_at(path[:-1])) for other in extra if other[:-1] == path[:-1]}
+            if path[-1] not in near:
                 yield Complaint(path[:-1], f"{_name(path[:-1])} needs the key {quote(path[-1])}")
             continue
         if error["type"] == "string_pattern_mismatch":
@@ -116,8 +116,8 @@ def _not_a_choice(path: Path, value: Any) -> tuple[str, str]:
         + ([f"a mapping with the keys {', '.join(keys)}"] if keys else [])
     )
     hint = ""
-    if isinstance(value, str) and (meant := near_miss(value, words)) is not None:
-        hint = f"did you mean {quote(meant)}?"
+    if isinstance(value, str) and (near := near_miss(value, words)) is not None:
+        hint = f"did you mean {quote(near)}?"
     return f"{_name(path)} must be {choices}, not {kind_of(value)}", hint
 
 
@@ -138,8 +138,8 @@ def _explain(path: Path, error: Any, value: Any) -> tuple[str, str]:
     if kind == "literal_error":
         words = [str(word) for word in literals_in(annotation_at(path))]
         choices = f"must be one of {', '.join(words)}" if len(words) > 1 else f"must be {words[0]}"
-        meant = near_miss(value, words) if isinstance(value, str) else None
-        return f"{_name(path)} {choices}, not {kind_of(value)}", f"did you mean {quote(meant)}?" if meant else ""
+        near = near_miss(value, words) if isinstance(value, str) else None
+        return f"{_name(path)} {choices}, not {kind_of(value)}", f"did you mean {quote(near)}?" if near else ""
     explain = _EXPLANATIONS.get(kind)
     words_only = explain(value, context) if explain else str(error["msg"])
     hint = ""

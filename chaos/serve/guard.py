@@ -44,8 +44,8 @@ class Guard:
         if method not in METHODS:
             return refusal(HTTPStatus.METHOD_NOT_ALLOWED, Allow=", ".join(METHODS))
         root, *parts = target.partition("?")[0].split("/")
-        given = parts[0] if parts else ""
-        if root or not hmac.compare_digest(given.encode("latin-1", "replace"), self.token.encode()):
+        token = parts[0] if parts else ""
+        if root or not hmac.compare_digest(token.encode("latin-1", "replace"), self.token.encode()):
             return refusal(HTTPStatus.NOT_FOUND)
         return tuple(_text(part) for part in parts[1:])
 

@@ -93,8 +93,8 @@ def key_of_runs(
     Take it again after each run: an edited file or new code gives a run another key. Raises OSError when the scenario
     cannot be read.
     """
-    given = json.dumps([dict(settings), dict(made_with), dict(inputs or {})], sort_keys=True)
-    return code_key(scenario.read_text("utf-8") + given, package)
+    inputs_text = json.dumps([dict(settings), dict(made_with), dict(inputs or {})], sort_keys=True)
+    return code_key(scenario.read_text("utf-8") + inputs_text, package)
 
 
 @dataclass(frozen=True)

@@ -69,8 +69,8 @@ def _home() -> Path:
 
 def _key() -> bytes | None:
     """Return the existing key; None where there is none."""
-    if given := os.environ.get(KEY_VARIABLE):
-        return _parsed(given.strip().encode("utf-8", "surrogateescape"), f"the variable {KEY_VARIABLE}")
+    if text := os.environ.get(KEY_VARIABLE):
+        return _parsed(text.strip().encode("utf-8", "surrogateescape"), f"the variable {KEY_VARIABLE}")
     path = key_file()
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)

@@ -47,19 +47,19 @@ def findable(
 def _share(entry: ComparedPhase, rules: Rules, limit: float) -> float | None:
     now = 1 + share_longer(entry.strata)
 
-    def found(share: float) -> bool:
+    def is_found(share: float) -> bool:
         strata = _scaled(entry.strata, (1 + share) / now)
         p = p_slower(strata, rules.max_slower)
         return p <= limit and confirmed(strata, p, rules.bound, LEAST_SECONDS) is not None
 
     low, high = 0.0, 1.0
-    while not found(high):
+    while not is_found(high):
         low, high = high, 2 * high + 1
         if high > MOST_SHARE:
             return None
     while high - low > _EXACT:
         middle = (low + high) / 2
-        low, high = (low, middle) if found(middle) else (middle, high)
+        low, high = (low, middle) if is_found(middle) else (middle, high)
     return high
 
 

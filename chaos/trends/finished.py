@@ -16,9 +16,9 @@ SOAK_FILE = "soak.jsonl"
 def missing(run_dirs: Iterable[Path], known: set[str], soaked: frozenset[str]) -> tuple[list[RunRow], list[str]]:
     """Return rows of the finished runs that are not known, and why others have none."""
     rows, skipped = [], []
-    found = list(run_dirs)
-    taken = known | {run_dir.name for run_dir in found}
-    for run_dir in found:
+    candidates = list(run_dirs)
+    taken = known | {run_dir.name for run_dir in candidates}
+    for run_dir in candidates:
         if run_dir.name in known:
             continue
         try:

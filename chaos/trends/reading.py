@@ -47,8 +47,8 @@ def look_at_runs(
     soaked = soak_runs(reports)
     try:
         kept, known, notes = _stored(reports)
-        found = finished(reports) if directories is None else filter(has_result, directories)
-        rows, skipped = missing(found, set() if again else known, soaked)
+        run_dirs = finished(reports) if directories is None else filter(has_result, directories)
+        rows, skipped = missing(run_dirs, set() if again else known, soaked)
     except OSError as error:
         raise StoreUnusable(str(error)) from error
     merged = {row.run: row for row in (*kept, *rows)}

@@ -64,7 +64,7 @@ def record_run(reports: Path, run_dir: Path) -> list[str]:
 def renew_run(reports: Path, run_dir: Path) -> list[str]:
     """Renew the row of a run that was judged again, where there is a store. A copy of a run has no row of its own.
 
-    Returns what a user must be told, as :func:`record_run` does.
+    Returns the messages for the user, as :func:`record_run` does.
     """
     try:
         if not (reports / FILE).exists() or row_of(run_dir).run != run_dir.name:

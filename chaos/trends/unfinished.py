@@ -62,12 +62,12 @@ def _take_back(copy: Path) -> bool:
 
 def _state(path: Path) -> list[tuple[int, int, int] | None]:
     """Return what tells one content of the store and its journal from another."""
-    found: list[tuple[int, int, int] | None] = []
+    states: list[tuple[int, int, int] | None] = []
     for suffix in ("", _SUFFIX):
         try:
             status = Path(f"{path}{suffix}").lstat()
         except FileNotFoundError:
-            found.append(None)
+            states.append(None)
         else:
-            found.append((status.st_ino, status.st_size, status.st_mtime_ns))
-    return found
+            states.append((status.st_ino, status.st_size, status.st_mtime_ns))
+    return states

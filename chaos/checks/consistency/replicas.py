@@ -20,7 +20,7 @@ EXPECTED = "MindSpore gives the SDK the replica groups of the plan"
 
 def judge_replicas(plan: Plan, artifacts: Artifacts, collector: Collector) -> None:
     """Compare every rank's line with the rank's replica group. Says nothing where there is none."""
-    given = [
+    lines = [
         (rank, group, event)
         for attempt in (TRAIN, RESUME)
         for group in plan.layout.replica_groups
@@ -28,7 +28,7 @@ def judge_replicas(plan: Plan, artifacts: Artifacts, collector: Collector) -> No
         for event in artifacts.signs(attempt, rank)
         if event.kind == "tft.replicas"
     ]
-    for rank, group, event in given:
+    for rank, group, event in lines:
         ranks = event.fields["dp"]
         if set(ranks) != set(group):
             observation = f"rank {rank} is given {_some(ranks)}, and its replica group in the plan is {_some(group)}"
@@ -38,8 +38,8 @@ def judge_replicas(plan: Plan, artifacts: Artifacts, collector: Collector) -> No
                 event.source,
                 data=about(rank),
             )
-    if given:
-        collector.settle(EXPECTED, f"in {len(given)} lines", *(event.source for *_, event in given[:5]), by_log=True)
+    if lines:
+        collector.settle(EXPECTED, f"in {len(lines)} lines", *(event.source for *_, event in lines[:5]), by_log=True)
 
 
 def _some(ranks: Sequence[int]) -> str:

@@ -31,7 +31,7 @@ def judge_apart(plan: Plan, history: History, artifacts: Artifacts, collector: C
         first = [history.select("step.begin", attempt=RESUME, rank=rank)[0] for rank in (low, high)]
         collector.fail(TOGETHER, observation, *places(first), data=about((low, high), step=begun[low]))
         return
-    held = {rank: found for rank in range(plan.layout.ranks) if (found := _held(plan, history, artifacts, rank))}
+    held = {rank: state for rank in range(plan.layout.ranks) if (state := _held(plan, history, artifacts, rank))}
     low, high = (min(held, key=lambda rank: (side * held[rank][0], rank), default=0) for side in (1, -1))
     if held and held[low][0] != held[high][0]:
         observation = f"rank {low} held the checkpoint of step {held[low][0]}, rank {high} that of step {held[high][0]}"

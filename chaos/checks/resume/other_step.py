@@ -54,8 +54,8 @@ def _counted(history: History, rank: int) -> int | None:
     begin = history.first("step.begin", attempt=RESUME, rank=rank)
     start = history.first("train.begin", attempt=RESUME, rank=rank)
     first = None if begin is None else step_of(begin) - 1
-    said = None if start is None else start.data.get("initial_step")
-    return first if said in (None, first) else None
+    initial_step = None if start is None else start.data.get("initial_step")
+    return first if initial_step in (None, first) else None
 
 
 def _weights(event: Event) -> Mapping[str, object]:

@@ -64,7 +64,7 @@ def _judge_state(
         sources = of_baseline
     else:  # the record of the same run has no noise
         sources = chain(_of_group(plan, history, window, rank, initial), of_baseline)
-    source = next((found for found in sources if found[0]), None)
+    source = next((candidate for candidate in sources if candidate[0]), None)
     if not isinstance(ours, dict) or not ours or source is None:
         observation = f"nothing to compare the state of rank {rank} after recovery {window.number} with"
         collector.unknown(RESTORED, observation, initial.source, data=about(rank))

@@ -188,12 +188,12 @@ def _change(path: Path, before: str, calibration: Calibration, runs: list[Record
 def _show(prepared: Prepared, calibration: Calibration, runs: list[str], change: str, *, as_json: bool) -> None:
     from chaos.calibration.calibration import sentences
 
-    said = list(sentences(calibration))
+    lines = list(sentences(calibration))
     scenario = prepared.scenario
-    said += [f"in {sign}" for sign in _signs(prepared)] if not calibration.noise.deterministic else []
+    lines += [f"in {sign}" for sign in _signs(prepared)] if not calibration.noise.deterministic else []
     if as_json:
         limits = calibration.limits() if calibration.tolerance is not None else None
-        found = {
+        answer = {
             "schema_version": 1,
             "scenario": scenario.name,
             "runs": runs,
@@ -201,12 +201,12 @@ def _show(prepared: Prepared, calibration: Calibration, runs: list[str], change:
             "comparisons": calibration.noise.comparisons,
             "refusal": calibration.refusal,
             "limits": limits,
-            "sentences": said,
+            "sentences": lines,
         }
-        echo_json(found)
+        echo_json(answer)
         return
     click.echo(f"{scenario.name}: {len(runs)} fault-free runs of {scenario.job.steps} steps")
-    for sentence in said:
+    for sentence in lines:
         click.echo(f"  {sentence}")
     if calibration.refusal is not None:
         click.echo(f"no tolerance helps: {calibration.refusal}")

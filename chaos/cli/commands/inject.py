@@ -204,25 +204,25 @@ def _parameters(fault: FaultKind, settings: dict[str, str], seconds: float | Non
     accepted = [name for name in known if name != _SECONDS]
     if _SECONDS in settings and _SECONDS in known:
         raise click.UsageError(f"--set {_SECONDS}: give the duration of {fault.name} as --for TIME")
-    given: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for name, text in settings.items():
         if name not in accepted:
             raise click.UsageError(f"--set {name}: {fault.name} has no parameter {name!r}; {suggest(name, accepted)}")
-        given[name] = _value(text)
-        if not known[name].takes(given[name]):
+        parameters[name] = _value(text)
+        if not known[name].takes(parameters[name]):
             parameter = known[name]
             raise click.UsageError(
                 f"--set {name}={text}: {name} of {fault.name} is {parameter.range} ({parameter.about})"
             )
     for name in accepted:
-        if known[name].required and name not in given:
+        if known[name].required and name not in parameters:
             parameter = known[name]
             raise click.UsageError(f"{fault.name} needs --set {name}=…: {parameter.about}, {parameter.range}")
     if (limited := known.get(_SECONDS)) is not None and limited.required:
         if seconds is None or not limited.takes(seconds):
             raise click.UsageError(f"{fault.name} needs --for {limited.least:g}s to {limited.most:g}s: {limited.about}")
-        given[_SECONDS] = seconds
-    return given
+        parameters[_SECONDS] = seconds
+    return parameters
 
 
 def _value(text: str) -> object:

@@ -92,7 +92,7 @@ def _read(history: History, artifacts: Artifacts, files: Files, load: Event) -> 
         return Read(load, file, None, None)
 
 
-def _decided(history: History, rank: int, reads: list[Read], wanted: Collection[OwnedCheckpoint]) -> list[Read]:
+def _decided(history: History, rank: int, reads: list[Read], expected: Collection[OwnedCheckpoint]) -> list[Read]:
     """Return the loads whose file is the rank's state; none where that is not clear."""
     initial = history.first("initial", attempt=RESUME, rank=rank)
     held = initial.data.get("parameters") if initial is not None else None
@@ -102,7 +102,7 @@ def _decided(history: History, rank: int, reads: list[Read], wanted: Collection[
     equal = {id(read): _equal(read, held, names) for read in reads}
     most = max(equal.values(), default=0)
     best = [read for read in reads if most and equal[id(read)] == most]
-    best = [read for read in best if read.file in wanted] or best
+    best = [read for read in best if read.file in expected] or best
     if len({read.step for read in best}) != 1:
         return []
     # What cannot be read may be what the rank holds, unless another file is that to the last value.

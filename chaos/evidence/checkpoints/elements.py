@@ -23,7 +23,7 @@ MOST_STATEMENTS = 16
 
 
 def with_elements(findings: Iterable[Finding], artifacts: Artifacts) -> list[Finding]:
-    """Return the findings; those about digests get the first element that differs, where it can be told."""
+    """Return the findings; those about digests get the first element that differs, where it is known."""
     every = list(findings)
     of_digests = [
         place for place, finding in enumerate(every) if finding.verdict != "pass" and finding.data.is_of_digests

@@ -55,8 +55,8 @@ def is_slot(name: str) -> bool:
 
 def slot_prefix(name: str) -> str:
     """Return the prefix by which the name belongs to an optimizer's slot; an empty text for any other name."""
-    found = _SLOT.match(name)
-    return found[0] if found else ""
+    match = _SLOT.match(name)
+    return match[0] if match else ""
 
 
 def is_step_counter(name: str) -> bool:

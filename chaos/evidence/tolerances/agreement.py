@@ -62,28 +62,28 @@ def limit_of(plan: Plan, name: str) -> StateTolerance | None:
 
 def agreement(plan: Plan, names: Iterable[str], ours: Event, theirs: Event) -> Agreement:
     """Judge the parameters ``names``, whose digests differ, by the samples of both events."""
-    found = _Sorted()
+    groups = _Sorted()
     for name in names:
         limit = limit_of(plan, name)
         if limit is None or not (_has(ours, name) and _has(theirs, name)):
-            found.exact.append(name)
+            groups.exact.append(name)
         else:
-            _sort(found, name, limit, ours, theirs)
-    if found.exact:
-        return Agreement("fail", f"{text_list(found.exact)} must be equal bit for bit", tuple(found.exact))
-    if found.infinite:
-        return Agreement("fail", f"not finite: {text_list(found.infinite)}", tuple(found.infinite))
+            _sort(groups, name, limit, ours, theirs)
+    if groups.exact:
+        return Agreement("fail", f"{text_list(groups.exact)} must be equal bit for bit", tuple(groups.exact))
+    if groups.infinite:
+        return Agreement("fail", f"not finite: {text_list(groups.infinite)}", tuple(groups.infinite))
     if why := plan.equivalence.why_outdated:
-        doubtful = (*(name for _, name, _ in found.beyond), *found.lacking, *(name for _, name in found.within))
+        doubtful = (*(name for _, name, _ in groups.beyond), *groups.lacking, *(name for _, name in groups.within))
         return Agreement("unknown" if doubtful else "pass", why if doubtful else "", tuple(dict.fromkeys(doubtful)))
     measured = bool(plan.equivalence.state_tolerances)
-    if found.beyond and measured:
-        return _beyond("fail", found)
-    if found.lacking:
-        return Agreement("unknown", f"no samples are kept of {text_list(found.lacking)}", tuple(found.lacking))
-    if found.beyond:
-        return _beyond("unknown", found, f"; {_ADVICE}")
-    share, nearest = max(found.within, default=(0.0, ""))
+    if groups.beyond and measured:
+        return _beyond("fail", groups)
+    if groups.lacking:
+        return Agreement("unknown", f"no samples are kept of {text_list(groups.lacking)}", tuple(groups.lacking))
+    if groups.beyond:
+        return _beyond("unknown", groups, f"; {_ADVICE}")
+    share, nearest = max(groups.within, default=(0.0, ""))
     return Agreement("pass", share=share, nearest=nearest)
 
 
@@ -92,29 +92,29 @@ def _has(event: Event, name: str) -> bool:
     return isinstance(parameters, dict) and name in parameters
 
 
-def _sort(found: _Sorted, name: str, limit: StateTolerance, ours: Event, theirs: Event) -> None:
+def _sort(groups: _Sorted, name: str, limit: StateTolerance, ours: Event, theirs: Event) -> None:
     texts = [samples_of(event).get(name) for event in (ours, theirs)]
     if EXACT in texts and limit.norm is None and limit.sample is None:
         return  # the scenario leaves it out, and the result says so
     our_sample, their_sample = map(read_sample, texts)
     if EXACT in texts or (our_sample is not None and their_sample is not None and _reshaped(our_sample, their_sample)):
-        found.exact.append(name)
+        groups.exact.append(name)
         return
     apart = None if our_sample is None or their_sample is None else difference(our_sample, their_sample)
     if our_sample is None or their_sample is None or apart is None:
-        found.lacking.append(name)
+        groups.lacking.append(name)
         return
     if their_sample.finite and not our_sample.finite:
-        found.infinite.append(name)  # no noise makes a value infinite, whatever the limits are
+        groups.infinite.append(name)  # no noise makes a value infinite, whatever the limits are
         return
     for what, value, most in (("norm", apart.norm, limit.norm), ("sample", apart.sample, limit.sample)):
         if most is None:
             continue
         part = value / most if most else math.inf if value else 0.0
         if value <= most:
-            found.within.append((part, name))
+            groups.within.append((part, name))
         else:
-            found.beyond.append((part, name, f"the {what} of {name} is off by {value:.3g}, the limit is {most:.3g}"))
+            groups.beyond.append((part, name, f"the {what} of {name} is off by {value:.3g}, the limit is {most:.3g}"))
 
 
 def _reshaped(ours: Sample, theirs: Sample) -> bool:
@@ -122,8 +122,8 @@ def _reshaped(ours: Sample, theirs: Sample) -> bool:
     return ours.count != theirs.count
 
 
-def _beyond(verdict: Verdict, found: _Sorted, advice: str = "") -> Agreement:
-    ordered = sorted(found.beyond, reverse=True)
+def _beyond(verdict: Verdict, groups: _Sorted, advice: str = "") -> Agreement:
+    ordered = sorted(groups.beyond, reverse=True)
     names = tuple(dict.fromkeys(name for _, name, _ in ordered))
     more = f", and {len(names) - 1} more are off" if len(names) > 1 else ""
     return Agreement(verdict, f"{ordered[0][2]}{more}{advice}", names)

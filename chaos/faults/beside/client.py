@@ -53,7 +53,7 @@ def start(module: str, victim: Victim, *arguments: str) -> None:
         raise FaultMissed(f"{module} cannot be started beside the job: {error}") from error
 
 
-def said(victim: Victim) -> dict[str, Any] | None:
+def report_of(victim: Victim) -> dict[str, Any] | None:
     """Return the process's report, None as long as there is none. Raises FaultMissed when the process has ended."""
     switch = switch_of(victim)
     try:

@@ -57,20 +57,20 @@ class PortBlocked(OnNetwork):
         if has_ended(job.state(victim.identity)):
             raise FaultMissed(f"rank {victim.rank} has ended")
         (node, there), port = own_and_others(job, victim), port_of(victim)
-        meant = list(self._blocked_packets(job, victim))
+        flows = list(self._blocked_packets(job, victim))
         try:
-            blocked = node_network(job).blocked(victim.fault, port, meant, node)
+            blocked = node_network(job).blocked(victim.fault, port, flows, node)
         except (PlatformError, OSError) as error:
             raise missed(error) from error
         if not blocked.connections:
             raise FaultMissed(f"nodes {there} have no connection with port {port} of node {node} that could be cut")
-        if not len(blocked.lost) == len(blocked.passing) == len(meant):
+        if not len(blocked.lost) == len(blocked.passing) == len(flows):
             return None
         if blocked.attempts != (len(there), 0) or blocked.elsewhere != (len(there), len(there)):
             return None
         return {
             "signal": None,
-            **_shown(port, blocked.lost, len(meant)),
+            **_shown(port, blocked.lost, len(flows)),
             "connections": blocked.connections,
             "passing": [list(direction) for direction in blocked.passing],
             "attempts": _numbers(blocked.attempts),
@@ -82,9 +82,9 @@ class PortBlocked(OnNetwork):
 
         There is one look: each one makes the fault last longer. The connections at this time are the job's affair.
         """
-        meant = list(self._blocked_packets(job, victim))
+        flows = list(self._blocked_packets(job, victim))
         try:
-            return _shown(port_of(victim), node_network(job).lost(victim.fault, meant), len(meant))
+            return _shown(port_of(victim), node_network(job).lost(victim.fault, flows), len(flows))
         except (PlatformError, OSError) as error:
             raise missed(error) from error
 

@@ -57,14 +57,14 @@ class CpuLoad(Condition):
         """Return the same; where the rank has ended, on the load's own cores."""
         with suppress(FaultMissed, ProcessLookupError):  # the rank may end during the look
             return self.evidence(job, victim)
-        report = beside.said(victim)
+        report = beside.report_of(victim)
         try:
             return None if report is None else self._burnt(victim, os.sched_getaffinity(report["pid"]))
         except ProcessLookupError:
             return None
 
     def _burnt(self, victim: Victim, cores: set[int]) -> dict[str, Any] | None:
-        report = beside.said(victim)
+        report = beside.report_of(victim)
         if report is None:
             return None
         consumed = {}

@@ -63,7 +63,7 @@ class MemoryLoad(Condition):
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the same, whatever the rank does. The kernel ends this process first where memory gets short."""
         del job
-        report = beside.said(victim)
+        report = beside.report_of(victim)
         resident = None if report is None else resident_bytes(report["pid"])
         if resident is None or resident < int(victim.parameters["megabytes"]) * _MEBIBYTE:
             return None

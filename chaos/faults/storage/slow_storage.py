@@ -68,7 +68,7 @@ class SlowStorage(Condition):
         return self._opened(victim, mounts[-1] if mounts else None, str(directory_of(victim)))
 
     def _opened(self, victim: Victim, mount: Mount | None, directory: str) -> dict[str, Any] | None:
-        report = beside.said(victim)
+        report = beside.report_of(victim)
         if mount is None or report is None:
             return None
         began = time.monotonic()

@@ -34,7 +34,7 @@ _COPIES = {False: "mindformers.yaml", True: "mindformers-resume.yaml"}
 
 _BY_CONFIGURATION = {
     "job.graph": "is compiled as context.mode of its configuration says",
-    "job.compile_cache": "is told by job.environment (MS_COMPILER_CACHE_ENABLE)",
+    "job.compile_cache": "is set by job.environment (MS_COMPILER_CACHE_ENABLE)",
     "job.storage.memory": "keeps no checkpoint in memory",
 }
 """Keys that both kinds of MindFormers job ignore."""

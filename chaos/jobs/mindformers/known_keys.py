@@ -61,22 +61,22 @@ def misspelt(configuration: Configuration, release: Release) -> Iterator[Problem
     Without its sources the latter are unknown, and only the former are given.
     """
     for key, value in islice(configuration.root.data.items(), _MOST):
-        if isinstance(key, str) and (meant := _meant(key, TOP)):
+        if isinstance(key, str) and (suggestion := _meant(key, TOP)):
             message = f"there is no key {quote(key)}: MindFormers ignores it"
-            yield value.problem(message, f"did you mean {quote(meant)}?")
+            yield value.problem(message, f"did you mean {quote(suggestion)}?")
     for section, known in {**SECTIONS, **release.checked}.items():
         inside = configuration.get(section)
         held = inside.data if inside is not None and isinstance(inside.data, dict) else {}
         if section == "moe_config" and _of_the_new_kind(configuration):
             continue
         for key, value in islice(held.items(), _MOST):
-            meant = _meant(key, known) if isinstance(key, str) else None
-            if meant is None and (section not in release.checked or key in known):
+            suggestion = _meant(key, known) if isinstance(key, str) else None
+            if suggestion is None and (section not in release.checked or key in known):
                 continue
             shown = printable(str(key))
             message = f"MindFormers ends with 'The config '{section}' gets an unexpected key: {shown}' (1.5 to 2.1)"
             yield value.problem(
-                message, f"did you mean {quote(meant)}?" if meant else _ELSEWHERE.get(shown, "take it out")
+                message, f"did you mean {quote(suggestion)}?" if suggestion else _ELSEWHERE.get(shown, "take it out")
             )
 
 

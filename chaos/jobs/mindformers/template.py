@@ -34,21 +34,21 @@ def checked_keys(template: str) -> Mapping[str, frozenset[str]]:
         return MappingProxyType({})
     keys = {}
     for definition in classes:
-        given = _assigned(definition)
-        name, raises = given.get("_name"), given.get(_LENIENT)
+        assigned = _assigned(definition)
+        name, raises = assigned.get("_name"), assigned.get(_LENIENT)
         builds_on = [base.id for base in definition.bases if isinstance(base, ast.Name)]
         if not isinstance(name, ast.Constant) or name.value not in _SECTIONS or builds_on != [_CHECKING]:
             continue
         if raises is None or (isinstance(raises, ast.Constant) and raises.value is True):
-            keys[str(name.value)] = frozenset(key for key in given if not key.startswith("_"))
+            keys[str(name.value)] = frozenset(key for key in assigned if not key.startswith("_"))
     return MappingProxyType(keys)
 
 
 def _assigned(definition: ast.ClassDef) -> dict[str, ast.expr | None]:
-    given: dict[str, ast.expr | None] = {}
+    assigned: dict[str, ast.expr | None] = {}
     for node in definition.body:
         if isinstance(node, ast.Assign):
-            given |= {target.id: node.value for target in node.targets if isinstance(target, ast.Name)}
+            assigned |= {target.id: node.value for target in node.targets if isinstance(target, ast.Name)}
         elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            given[node.target.id] = node.value
-    return given
+            assigned[node.target.id] = node.value
+    return assigned

@@ -192,10 +192,10 @@ class _Builder:
     def _alias(self, anchor: str, line: int, column: int) -> Value:
         if anchor not in self._anchors:
             raise self.error(line, column, f"there is no anchor '&{anchor}' before this alias")
-        meant = self._anchors[anchor]
-        if meant is None:
+        target = self._anchors[anchor]
+        if target is None:
             raise self.error(line, column, f"alias '*{anchor}' is used inside its own anchor")
-        return Value(meant.data, self.source, line, column, meant.text, size=meant.size)
+        return Value(target.data, self.source, line, column, target.text, size=target.size)
 
     def _add(self, value: Value, anchor: str | None) -> None:
         if anchor is not None:

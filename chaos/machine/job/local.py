@@ -189,10 +189,10 @@ class LocalJob:
             and not status.known
             and (descriptor := self._descriptors.pop(identity, None)) is not None
         ):
-            told = wait_status(descriptor)
+            raw_status = wait_status(descriptor)
             os.close(descriptor)
-            if told is not None:
-                return from_wait_status(told)
+            if raw_status is not None:
+                return from_wait_status(raw_status)
         if status is None or status.known or self._spec.collected_exit is None:
             return status
         # The process that collected the status reports it a moment later.

@@ -135,8 +135,8 @@ def claim_of(variables: dict[str, str]) -> tuple[Role, int | None]:
     """
     role = variables.get("MS_ROLE")
     if role is None and pairs_of(variables):
-        found = place_by(variables)
-        return ("other", None) if found is None else ("rank", found[0])
+        place = place_by(variables)
+        return ("other", None) if place is None else ("rank", place[0])
     if role == "MS_SCHED":
         return "scheduler", None
     if role not in (None, "MS_WORKER"):

@@ -37,9 +37,9 @@ def highest_descriptor(pid: int, proc_root: Path = PROC) -> int:
     return max((int(name) for name in os.listdir(proc_root / str(pid) / "fd")), default=-1)  # noqa: PTH208
 
 
-def _take_back(pid: int, given: tuple[int, int], before: tuple[int, int]) -> None:
+def _take_back(pid: int, changed: tuple[int, int], before: tuple[int, int]) -> None:
     with contextlib.suppress(ProcessLookupError):
-        if resource.prlimit(pid, resource.RLIMIT_NOFILE) == given:
+        if resource.prlimit(pid, resource.RLIMIT_NOFILE) == changed:
             resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
 
 

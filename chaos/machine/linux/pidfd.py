@@ -77,8 +77,8 @@ def wait_status(descriptor: int) -> int | None:
 
 def _system_call(number: int, *arguments: int | None) -> int:
     libc = ctypes.CDLL(None, use_errno=True)
-    given = [None if argument is None else ctypes.c_long(argument) for argument in arguments]
-    result = int(libc.syscall(ctypes.c_long(number), *given))
+    words = [None if argument is None else ctypes.c_long(argument) for argument in arguments]
+    result = int(libc.syscall(ctypes.c_long(number), *words))
     if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))

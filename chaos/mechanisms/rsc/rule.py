@@ -167,8 +167,8 @@ def _judge_checkpoint(case: Case, new: dict[int, Event]) -> None:
     if case.recovery.reads_checkpoint:
         saved = {str(event.data.get("path")): step_of(event) for event in finished}
         loads = [event for name in ("load.begin", "load.end") for event in case.history.select(name, attempt=TRAIN)]
-        given = loaded_by_replica(case.plan, case.window.of(loads))
-        for rank in sorted(set(range(case.plan.layout.ranks)) - set(given)):
+        by_replica = loaded_by_replica(case.plan, case.window.of(loads))
+        for rank in sorted(set(range(case.plan.layout.ranks)) - set(by_replica)):
             _judge_read(case, rank, step, saved, expected)
     observation = "it does" if step else "none is"
     observation += f"; {named(loaded)} read none, and got the state from a rank of the replica group" if loaded else ""

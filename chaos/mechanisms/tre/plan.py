@@ -167,24 +167,24 @@ def _check_place(spike: Scheduled, problems: Problems) -> bool:
 
 
 def _check_parameters(scenario: Scenario, spike: Scheduled, problems: Problems) -> None:
-    given, path = spike.fault.parameters, f"{spike.path}.parameters"
-    unknown = sorted(given.keys() - {"norm", "factor", "repeat"})
+    parameters, path = spike.fault.parameters, f"{spike.path}.parameters"
+    unknown = sorted(parameters.keys() - {"norm", "factor", "repeat"})
     if unknown:
         problems.add(path, f"a spike has no parameter {unknown[0]!r}", text=unknown[0], hint="norm, factor, repeat")
-    if ("norm" in given) == ("factor" in given):
+    if ("norm" in parameters) == ("factor" in parameters):
         problems.add(path, "a spike needs exactly one of norm and factor", hint="norm: the global norm of the step")
-    for name in given.keys() & {"norm", "factor"}:
-        value = given[name]
+    for name in parameters.keys() & {"norm", "factor"}:
+        value = parameters[name]
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not value > 0:
             problems.add(f"{path}.{name}", f"{name} must be a number above 0", text=value)
             return
-    repeat = given.get("repeat", 0)
+    repeat = parameters.get("repeat", 0)
     if isinstance(repeat, bool) or repeat not in (0, 1):
         problems.add(f"{path}.repeat", "repeat must be 0 or 1: an abnormal step is trained twice at most", text=repeat)
     elif repeat and spike.repaired_by is None:
         message = f"repeat: step {spike.moment.earliest.step} is trained only once, since nothing undoes it"
         problems.add(f"{path}.repeat", message, text=repeat, hint="remove it")
-    if "norm" in given:
+    if "norm" in parameters:
         _check_norm(scenario, spike, problems)
 
 

@@ -61,21 +61,21 @@ def check_pauses(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTra
 
 
 def _check_parameters(pause: Scheduled, problems: Problems) -> None:
-    given, path = pause.fault.parameters, f"{pause.path}.parameters"
-    for name in given.keys() - set(_PARAMETERS):
+    parameters, path = pause.fault.parameters, f"{pause.path}.parameters"
+    for name in parameters.keys() - set(_PARAMETERS):
         hint = suggest(name, _PARAMETERS) or f"it has: {', '.join(_PARAMETERS)}"
         problems.add(f"{path}.{name}", f"a pause has no parameter {name!r}", text=name, hint=hint)
-    seconds = given.get("seconds")
+    seconds = parameters.get("seconds")
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= 600:
         problems.add(
-            f"{path}.seconds" if "seconds" in given else pause.path,
+            f"{path}.seconds" if "seconds" in parameters else pause.path,
             f"fault {pause.fault.id!r} does not say for how many seconds the training is paused",
             text="" if seconds is None else seconds,
             hint="write parameters: {seconds: 2}, a number above 0 and up to 600",
         )
-    if not isinstance(given.get("switch", False), bool):
+    if not isinstance(parameters.get("switch", False), bool):
         hint = "write switch: true to use the backup network meanwhile"
-        problems.add(f"{path}.switch", "switch is true or false", text=given["switch"], hint=hint)
+        problems.add(f"{path}.switch", "switch is true or false", text=parameters["switch"], hint=hint)
 
 
 def _check_target(pause: Scheduled, ranks: int, problems: Problems) -> None:

@@ -39,13 +39,13 @@ def first_difference(expected: Path, seen: Path, name: str) -> ElementDifference
         return None
     if any(name not in file.places for file in files):
         return None
-    with open_plain(expected) as one, open_plain(seen) as other:
+    with open_plain(expected) as expected_file, open_plain(seen) as seen_file:
         spans = [file.places[name] for file in files]
-        blocks = zip(BlockReader(one).read(spans[0]), BlockReader(other).read(spans[1]), strict=True)
-        found = _first(blocks, STORAGE[first.dtype].itemsize)
-    if found is None:
+        blocks = zip(BlockReader(expected_file).read(spans[0]), BlockReader(seen_file).read(spans[1]), strict=True)
+        difference = _first(blocks, STORAGE[first.dtype].itemsize)
+    if difference is None:
         return None
-    element, ours, theirs = found
+    element, ours, theirs = difference
     index = tuple(int(place) for place in np.unravel_index(element, first.shape)) if first.shape else ()
     return ElementDifference(index, _number(first.dtype, ours), _number(first.dtype, theirs))
 
@@ -53,13 +53,13 @@ def first_difference(expected: Path, seen: Path, name: str) -> ElementDifference
 def _first(blocks: Iterator[tuple[memoryview, memoryview]], width: int) -> tuple[int, bytes, bytes] | None:
     """Return the number of the first element that differs, with its bytes. A block ends with a whole element."""
     before = 0
-    for one, other in blocks:
-        unequal = np.frombuffer(one, np.uint8) != np.frombuffer(other, np.uint8)
+    for ours, theirs in blocks:
+        unequal = np.frombuffer(ours, np.uint8) != np.frombuffer(theirs, np.uint8)
         if unequal.any():
             element = int(unequal.argmax()) // width
             place = slice(element * width, (element + 1) * width)
-            return before + element, bytes(one[place]), bytes(other[place])
-        before += len(one) // width
+            return before + element, bytes(ours[place]), bytes(theirs[place])
+        before += len(ours) // width
     return None
 
 

@@ -48,16 +48,16 @@ def traceback_at_end(path: Path) -> LoggedTraceback | None:
                 before += stream.read(min(_BLOCK, left)).count(b"\n")
         stream.seek(begin)
         lines = stream.read(_MOST_BYTES).decode("utf-8", "replace").split("\n")
-    found = last_traceback([strip_launcher(line.rstrip("\r")).text for line in lines])
-    if found is None:
+    traceback = last_traceback([strip_launcher(line.rstrip("\r")).text for line in lines])
+    if traceback is None:
         return None
     counted = size <= _MOST_COUNTED
-    return LoggedTraceback(found.frames, found.line + before if counted else 0, found.error)
+    return LoggedTraceback(traceback.frames, traceback.line + before if counted else 0, traceback.error)
 
 
 def last_traceback(lines: Sequence[str]) -> LoggedTraceback | None:
     """Return the last chain of tracebacks in these lines, numbered from 1."""
-    found: LoggedTraceback | None = None
+    traceback: LoggedTraceback | None = None
     frames: list[Frame] | None = None
     is_linked = False
     for number, line in enumerate(lines, 1):
@@ -72,9 +72,9 @@ def last_traceback(lines: Sequence[str]) -> LoggedTraceback | None:
             frames.append(Frame(file, int(call["line"]), function))
         elif line and not line[0].isspace():
             if RAISED.fullmatch(line) is not None:
-                if is_linked and found is not None:
-                    found = replace(found, error=line)
+                if is_linked and traceback is not None:
+                    traceback = replace(traceback, error=line)
                 else:
-                    found = LoggedTraceback(tuple(reversed(frames)), number, line)
+                    traceback = LoggedTraceback(tuple(reversed(frames)), number, line)
             frames, is_linked = None, False
-    return found
+    return traceback

@@ -69,11 +69,11 @@ def check_parameters(faults: Sequence[Scheduled], known: Mapping[str, Parameters
     ``known`` holds the parameters by fault kind; a kind missing there checks its own.
     """
     for fault in faults:
-        kind, given = fault.fault.kind, fault.fault.parameters
+        kind, values = fault.fault.kind, fault.fault.parameters
         if kind not in known:
             continue
         path = f"{fault.path}.parameters"
-        for name, value in given.items():
+        for name, value in values.items():
             parameter = known[kind].get(name)
             if parameter is None:
                 hint = suggest(name, known[kind]) or f"it has: {', '.join(known[kind]) or 'none'}"
@@ -82,7 +82,7 @@ def check_parameters(faults: Sequence[Scheduled], known: Mapping[str, Parameters
                 message = f"{name} of a {kind} is {parameter.range}, not {value!r}"
                 problems.add(f"{path}.{name}", message, text=value, hint=parameter.about)
         for name, parameter in known[kind].items():
-            if parameter.required and name not in given:
+            if parameter.required and name not in values:
                 message = f"fault {fault.fault.id!r} does not say {name}: {parameter.about}"
                 problems.add(fault.path, message, text=kind, hint=f"write parameters: {{{name}: …}}, {parameter.range}")
 

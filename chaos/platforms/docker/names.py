@@ -30,22 +30,22 @@ _TABLE = ("table", "local", "proto", _PROTOCOL)
 _ASK = """
 import json, socket, sys
 name, address = sys.argv[1:]
-told = {"found": [], "error": None, "reached": None}
+answer = {"found": [], "error": None, "reached": None}
 try:
-    told["found"] = sorted({one[4][0] for one in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)})
+    answer["found"] = sorted({entry[4][0] for entry in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)})
 except OSError as error:
-    told["error"] = str(error)
-if address or told["found"]:
-    with socket.socket(socket.AF_INET6 if ":" in (address or told["found"][0]) else socket.AF_INET) as way:
-        way.settimeout(5)
+    answer["error"] = str(error)
+if address or answer["found"]:
+    with socket.socket(socket.AF_INET6 if ":" in (address or answer["found"][0]) else socket.AF_INET) as client:
+        client.settimeout(5)
         try:
-            way.connect((address or told["found"][0], 9))
-            told["reached"] = "connected"
+            client.connect((address or answer["found"][0], 9))
+            answer["reached"] = "connected"
         except ConnectionRefusedError:
-            told["reached"] = "refused"
+            answer["reached"] = "refused"
         except OSError:
             pass
-print(json.dumps(told))
+print(json.dumps(answer))
 """
 """A look-up by the C library, as any program does it, and a connection to an unused port: it is refused."""
 

@@ -245,8 +245,8 @@ def restore(container: Container, network: Network | None, node: int, what: str)
             mended = names.mend(container)
             return f"node {node} reaches {', '.join(mended)} again" if mended else f"node {node} reaches its resolvers"
         if what == "directories":
-            given = give_back(container)
-            return f"node {node} has {', '.join(given)} again" if given else f"nothing is taken from node {node}"
+            paths = give_back(container)
+            return f"node {node} has {', '.join(paths)} again" if paths else f"nothing is taken from node {node}"
         if what == "memory":
             free_memory(container)
             return f"node {node} has the host's memory again"

@@ -78,16 +78,16 @@ class NodeNetwork(Protocol):
     ) -> CutEffects:
         """Return the visible effects of a cut of these directions between some nodes and others, without delay."""
 
-    def block(self, fault: str, meant: Sequence[tuple[Direction, Ports]]) -> None:
+    def block(self, fault: str, flows: Sequence[tuple[Direction, Ports]]) -> None:
         """Drop TCP packets between these ports in these directions, and pass all others."""
 
-    def lost(self, fault: str, meant: Sequence[tuple[Direction, Ports]]) -> list[Direction]:
+    def lost(self, fault: str, flows: Sequence[tuple[Direction, Ports]]) -> list[Direction]:
         """Return the directions in which the fault's own rules drop packets.
 
         It looks once: each look makes a short fault longer.
         """
 
-    def blocked(self, fault: str, port: int, meant: Sequence[tuple[Direction, Ports]], node: int) -> Blocked:
+    def blocked(self, fault: str, port: int, flows: Sequence[tuple[Direction, Ports]], node: int) -> Blocked:
         """Return the visible effects of the block at the port of that node."""
 
     def established(self, node: int, *, of_run: bool) -> list[Connection]:

@@ -231,25 +231,25 @@ class Router:
         echoes = [self.echo(node, there, count=ECHOES, wait=ECHO_SECONDS) for node in here]
         return CutEffects(count, lost, added(echoes))
 
-    def block(self, fault: str, meant: Sequence[tuple[Direction, Ports]]) -> None:
+    def block(self, fault: str, flows: Sequence[tuple[Direction, Ports]]) -> None:
         """Drop TCP packets between these ports in these directions, by rules of the fault's own."""
-        self._rules.add([_rule(fault, *direction, ports) for direction, ports in meant])
+        self._rules.add([_rule(fault, *direction, ports) for direction, ports in flows])
 
-    def lost(self, fault: str, meant: Sequence[tuple[Direction, Ports]]) -> list[Direction]:
+    def lost(self, fault: str, flows: Sequence[tuple[Direction, Ports]]) -> list[Direction]:
         """Return the directions in which the kernel has this fault's rule and drops a matching packet."""
         rules = self._own_rules(fault)
         return [
             direction
-            for direction, ports in meant
+            for direction, ports in flows
             if _rule(fault, *direction, ports) in rules and self.is_cut(*direction, ports)
         ]
 
-    def blocked(self, fault: str, port: int, meant: Sequence[tuple[Direction, Ports]], node: int) -> Blocked:
+    def blocked(self, fault: str, port: int, flows: Sequence[tuple[Direction, Ports]], node: int) -> Blocked:
         """Return the connections of the node's namespace, the kernel's treatment of packets, and the answers."""
-        others = sorted({end for direction, _ in meant for end in direction} - {node})
+        others = sorted({end for direction, _ in flows for end in direction} - {node})
         count = connections(self.namespace(node).holder.pid, {address_of(peer) for peer in others}, port)
-        lost = self.lost(fault, meant)
-        passing = [direction for direction, _ in meant if not self.is_cut(*direction)]
+        lost = self.lost(fault, flows)
+        passing = [direction for direction, _ in flows if not self.is_cut(*direction)]
         heard = [
             sum(len(answering_ends(self.namespace(peer), [(address_of(node), at)], wait=seconds)) for peer in others)
             for at, seconds in ((port, SILENCE_SECONDS), (another_port(port), ANSWER_SECONDS))

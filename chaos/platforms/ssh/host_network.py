@@ -65,29 +65,29 @@ class HostNetwork:
         """Return the directions that a fault's own rules cut, altogether or for some ports."""
         return {direction for direction, counter in self._laid(fault) if _cuts(counter.rule)}
 
-    def block(self, fault: str, meant: Sequence[tuple[Direction, Ports]]) -> None:
+    def block(self, fault: str, flows: Sequence[tuple[Direction, Ports]]) -> None:
         """Drop only TCP packets between these ports."""
         rules: defaultdict[int, list[Rule]] = defaultdict(list)
-        for direction, ports in meant:
+        for direction, ports in flows:
             rules[direction[1]].append(self._rule(direction, ports))
         self._at_once(rules, lambda node: self._hosts[node].helper.lay(fault, rules[node]))
 
-    def lost(self, fault: str, meant: Sequence[tuple[Direction, Ports]]) -> list[Direction]:
+    def lost(self, fault: str, flows: Sequence[tuple[Direction, Ports]]) -> list[Direction]:
         """Return the directions in which packets have vanished by the fault's own rule, which still exists."""
         vanished = {counter.rule for _, counter in self._laid(fault) if counter.vanished[0]}
-        return [direction for direction, ports in meant if self._rule(direction, ports) in vanished]
+        return [direction for direction, ports in flows if self._rule(direction, ports) in vanished]
 
-    def blocked(self, fault: str, port: int, meant: Sequence[tuple[Direction, Ports]], node: int) -> Blocked:
+    def blocked(self, fault: str, port: int, flows: Sequence[tuple[Direction, Ports]], node: int) -> Blocked:
         """Return the effects of the block that the hosts show.
 
         Packets are sent every way first: by the others to the port, and from the port to the hosts that must receive
         nothing of it. Answers from another port show which other packets pass.
         """
-        others = sorted({peer for direction, _ in meant for peer in direction} - {node})
+        others = sorted({peer for direction, _ in flows for peer in direction} - {node})
         address, helper = self.address(node), self._hosts[node].helper
         addresses = [self.address(peer) for peer in others]
         count = helper.connections_at(address, port, addresses)
-        if deaf := [self.address(target) for (source, target), _ in meant if source == node]:
+        if deaf := [self.address(target) for (source, target), _ in flows if source == node]:
             helper.send_from(address, port, deaf)
 
         def hear(other: int) -> tuple[bool, bool]:
@@ -97,10 +97,10 @@ class HostNetwork:
 
         heard = dict(zip(others, self._at_once(others, hear), strict=True))
         passing = [
-            direction for direction, _ in meant if heard[direction[0] if direction[0] != node else direction[1]][1]
+            direction for direction, _ in flows if heard[direction[0] if direction[0] != node else direction[1]][1]
         ]
         attempts, elsewhere = (sum(counts) for counts in zip(*heard.values(), strict=True))
-        return Blocked(count, self.lost(fault, meant), passing, (len(others), attempts), (len(others), elsewhere))
+        return Blocked(count, self.lost(fault, flows), passing, (len(others), attempts), (len(others), elsewhere))
 
     def established(self, node: int, *, of_run: bool) -> list[Connection]:
         """Return the connections of a host's data address with the others' data addresses."""

@@ -135,8 +135,8 @@ class Host:
 
     def as_given(self) -> dict[str, Any]:
         """Return the inventory's entry of the host, for the record of a run; values left open are left out."""
-        given = {**vars(self), "reboot": self.reboot and masked(self.reboot)}
-        return {key: list(value) if isinstance(value, tuple) else value for key, value in given.items() if value}
+        values = {**vars(self), "reboot": self.reboot and masked(self.reboot)}
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items() if value}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Host:
@@ -235,8 +235,8 @@ def _last(path: tuple[str | int, ...]) -> str:
 
 def _host(entry: HostEntry, file: InventoryFile, beside: Path, user: str, python: str) -> Host:
     def of(name: str, otherwise: Any) -> Any:
-        given = getattr(entry, name)
-        return next((value for value in (given, getattr(file.defaults, name)) if value is not None), otherwise)
+        own = getattr(entry, name)
+        return next((value for value in (own, getattr(file.defaults, name)) if value is not None), otherwise)
 
     def path(text: str) -> str:
         # Where there is no home directory the path stays as it is, and is reported as unreadable.

@@ -53,14 +53,14 @@ class Alterations:
         """Return the output of a layer for the next one."""
         return self._flip_in(values, "activation", "forward")
 
-    def batch(self, given: Any) -> Any:
+    def batch(self, batch: Any) -> Any:
         """Return the batch to train: the batch of the step before where a fault says so."""
-        before, self._batch = self._batch, given
+        before, self._batch = self._batch, batch
         for order in self._barriers.take_alterations_of("batch"):
             if before is not None:
                 self._note(order, "forward", {"from_step": self._barriers.step - 1})
-                given = before
-        return given
+                batch = before
+        return batch
 
     def computed(self, loss: Any, gradients: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """Return loss and gradients as they leave the step."""

@@ -49,14 +49,14 @@ class Spikes:
         return gradients
 
 
-def _factor_for(length: float, gradients: Any, given: Sequence[Any]) -> float:
+def _factor_for(length: float, gradients: Any, arrays: Sequence[Any]) -> float:
     """Return the factor by which this rank's gradients must be scaled for the sum over all ranks to have this length.
 
     ``given`` are the gradients of the other ranks. Of two solutions it is the one that does not reverse this rank's
     own.
     """
     values = gradients.astype("float64")
-    others = sum((array.astype("float64") for array in given), start=0.0 * values)
+    others = sum((array.astype("float64") for array in arrays), start=0.0 * values)
     # |others + f own|^2 = length^2
     square, product, rest = float(values @ values), float(values @ others), float(others @ others) - length**2
     root = product**2 - square * rest

@@ -61,6 +61,6 @@ def _reducer(reduction: Reduction, weights: Any, share: float | None) -> Any:
     return GraphReducer()
 
 
-def _same(given: Any) -> Any:
-    """Return a value with the shape and the type of ``given``."""
-    return given
+def _same(value: Any) -> Any:
+    """Return a value with the shape and the type of ``value``."""
+    return value

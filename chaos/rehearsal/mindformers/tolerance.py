@@ -65,6 +65,6 @@ def _in_graph(inner: Any, call: Any) -> Any:
     return Called()
 
 
-def _same(given: Any) -> Any:
-    """Return a value with the shape and the type of ``given``."""
-    return given
+def _same(value: Any) -> Any:
+    """Return a value with the shape and the type of ``value``."""
+    return value

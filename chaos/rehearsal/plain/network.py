@@ -87,8 +87,8 @@ def second_layer(
     by_output = numpy.exp(logarithms)
     by_output[rows, labels] -= 1
     by_output /= numpy.float32(len(labels))
-    found = {"layer2.weight": hidden.T @ by_output, "layer2.bias": by_output.sum(axis=0)}
-    return loss, found, by_output @ weights["layer2.weight"].T
+    gradients = {"layer2.weight": hidden.T @ by_output, "layer2.bias": by_output.sum(axis=0)}
+    return loss, gradients, by_output @ weights["layer2.weight"].T
 
 
 def gradients(

@@ -43,6 +43,6 @@ def computed(
         by_hidden = device.receive(mesh.behind, numpy.empty_like(kept.hidden))
         return None, first_backward(pictures, mask, kept, by_hidden)
     hidden = pass_on(device.receive(mesh.before, hidden_like(batch, mesh)))
-    loss, found, by_hidden = second_layer(weights, hidden, labels, add_up)
+    loss, by_layer2, by_hidden = second_layer(weights, hidden, labels, add_up)
     device.send(mesh.before, by_hidden)
-    return loss, found
+    return loss, by_layer2

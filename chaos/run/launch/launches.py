@@ -156,15 +156,15 @@ class Launches:
         """
         logs = session.owned.path / "logs" / _NEXT
         logs.mkdir(exist_ok=True)
-        told = self._told(session, logs)
+        settings = self._agent_settings(session, logs)
         if session.nodes is None:
             path = session.private / configuration_name(name)
             new = path.with_suffix(".new")
-            new.write_text(agent_configuration(session.private, attempt=_NEXT, **told), "utf-8")
+            new.write_text(agent_configuration(session.private, attempt=_NEXT, **settings), "utf-8")
             new.replace(path)
             return
         for node, place in places(session.nodes.ready(), session.plan.layout.ranks, session.private / MEETING):
-            text = agent_configuration(node.private, attempt=_NEXT, place=place, **told)
+            text = agent_configuration(node.private, attempt=_NEXT, place=place, **settings)
             node.helper.place(str(node.private), {configuration_name(name): text})
 
     def _next(self, session: Session, before: Attempt, job: Job, injection: Injection, watch: Watch) -> Attempt:
@@ -176,8 +176,8 @@ class Launches:
         ranks = session.plan.layout.ranks
         return Attempt(_NEXT, ranks, job, session.channel, injection, session.owned.path, watch)
 
-    def _told(self, session: Session, logs: Path) -> dict[str, Any]:
-        """Return what the agents of an attempt are told, besides its name and their place."""
+    def _agent_settings(self, session: Session, logs: Path) -> dict[str, Any]:
+        """Return the settings of an attempt's agents, besides its name and their place."""
         return {
             "token": session.owned.token,
             "history": session.owned.path / "history",
@@ -205,11 +205,11 @@ class Launches:
         )
         if not resume:
             self.kind.prepare(launch)
-        collected_exit = self._told(session, logs)
+        settings = self._agent_settings(session, logs)
         if session.nodes is not None:
-            return self._launch_on(session.nodes, session, name, launch, collected_exit)
+            return self._launch_on(session.nodes, session, name, launch, settings)
         assert not isinstance(self.platform, NodePlatform)
-        configuration = write_agent_configuration(session.private, attempt=name, **collected_exit)
+        configuration = write_agent_configuration(session.private, attempt=name, **settings)
         command = self.kind.command(launch)
         reaped = ReapedByLauncher(run_dir / "history", name)
         spec = self._spec(session, name, launch, command, configuration, logs / "msrun.log", reaped)
@@ -218,16 +218,14 @@ class Launches:
         )
         return self.platform.start(spec)
 
-    def _launch_on(
-        self, nodes: Nodes, session: Session, name: str, launch: Launch, collected_exit: dict[str, Any]
-    ) -> Job:
+    def _launch_on(self, nodes: Nodes, session: Session, name: str, launch: Launch, settings: dict[str, Any]) -> Job:
         """Start the launchers, one on each node, after the clock of each node is measured and recorded."""
         ready = nodes.ready()
         secret = (session.private / SECRET).read_text("ascii")
         specs, clocks = [], NodeClocks(session.history, name, ready, self.clock)
         for node, place in places(ready, session.plan.layout.ranks, session.private / MEETING):
             at = replace(launch, place=place)
-            text = agent_configuration(node.private, attempt=name, place=place, **collected_exit)
+            text = agent_configuration(node.private, attempt=name, place=place, **settings)
             configuration = node.private / configuration_name(name)
             node.helper.place(str(node.private), {SECRET: secret, configuration.name: text})
             node.helper.listen(str(node.private / AGENTS))

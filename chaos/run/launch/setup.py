@@ -85,10 +85,10 @@ def agent_configuration(
     return json.dumps(asdict(configuration))
 
 
-def write_agent_configuration(private: Path, *, attempt: str, **collected_exit: Any) -> Path:
+def write_agent_configuration(private: Path, *, attempt: str, **settings: Any) -> Path:
     """Write :func:`agent_configuration` to the private directory, and return the file's path (CHAOS_AGENT)."""
     path = private / configuration_name(attempt)
-    path.write_text(agent_configuration(private, attempt=attempt, **collected_exit), "utf-8")
+    path.write_text(agent_configuration(private, attempt=attempt, **settings), "utf-8")
     return path
 
 

@@ -31,9 +31,9 @@ def on_platform(loaded: LoadedScenario, platform: str | None, inventory: Path | 
         kind = platform_kind(platform)
         assert kind.by_inventory is not None
         assert kind.settings is not None
-        given = kind.by_inventory(inventory)
-        changes[kind.settings] = given.settings
-        hosts = given.hosts
+        nodes = kind.by_inventory(inventory)
+        changes[kind.settings] = nodes.settings
+        hosts = nodes.hosts
     return replace(loaded, cells=tuple(_moved(cell, changes, hosts) for cell in loaded.cells))
 
 

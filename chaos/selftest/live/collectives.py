@@ -28,7 +28,7 @@ def _sums_otherwise(agent: Agent, otherwise: Callable[[Any, Any, Any], Any]) -> 
     def all_reduce(original: Any, self: Any, array: Any, group: Any = None) -> Any:
         if len(made) < 2 or array.size < 1000:
             return original(self, array, group)
-        return otherwise(lambda given: original(self, given, group), self, array)
+        return otherwise(lambda values: original(self, values, group), self, array)
 
 
 def drift(agent: Agent) -> None:

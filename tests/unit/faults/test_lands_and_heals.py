@@ -18,7 +18,7 @@ from chaos.base.registry import registry
 from chaos.base.wait import wait_for
 from chaos.doctor import Machine, probe
 from chaos.faults.behaviours import Lasting, Preparing, StillShown
-from chaos.faults.beside.client import DIRECTORY, is_held, said, switch_of
+from chaos.faults.beside.client import DIRECTORY, is_held, report_of, switch_of
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.storage import own_disk
 from chaos.faults.storage.storage import refusal, refusal_of_name
@@ -279,7 +279,7 @@ def test_a_load_that_has_ended_by_itself_is_not_shown(
     kind, victim = kind_of(name), victim_of(name, run, job, storage)
     assert isinstance(kind, StillShown)
     lay(kind, run, job, victim)
-    message = said(victim)
+    message = report_of(victim)
     assert message is not None
     os.kill(message["pid"], signal.SIGKILL)
     wait_for("end", lambda: not is_held(switch_of(victim)), seconds=30, clock=SYSTEM_CLOCK)

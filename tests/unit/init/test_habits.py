@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from chaos.init.entries import Wishes
-from chaos.init.words import advice_lines, found_lines
+from chaos.init.words import advice_lines, survey_lines
 from chaos.init.work import WorkedOut, work_out
 
 HABITS = Path(__file__).parents[2] / "habits"
@@ -141,7 +141,7 @@ def test_a_job_is_read_as_its_source_says(habit: str) -> None:
     interval = scenario["job"]["checkpoint_interval"]
     assert interval < scenario["faults"][0]["trigger"]["step"] < 2 * interval
     assert "expect" not in scenario
-    found, advice = "\n".join(found_lines(result.survey)), "\n".join(advice_lines(result.survey, result.draft))
+    found, advice = "\n".join(survey_lines(result.survey)), "\n".join(advice_lines(result.survey, result.draft))
     assert [words for words in reads.found if words not in found] == []
     assert [words for words in reads.advice if words not in advice] == []
 

@@ -80,7 +80,7 @@ def test_variables_that_only_the_launcher_knows_are_read_from_its_file(job: Path
 def test_a_launcher_that_names_no_script_gets_it_behind_its_words(job: Path) -> None:
     result, found = launched(job, "python bare.py")
     assert (found.command, found.script) == (("python", "bare.py"), "train.py")
-    assert result.own is not None and "nothing says how bare.py numbers its ranks" in result.own.told
+    assert result.own is not None and "nothing says how bare.py numbers its ranks" in result.own.numbering
 
 
 def test_variables_before_the_command_are_the_jobs(job: Path) -> None:

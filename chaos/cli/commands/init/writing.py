@@ -117,7 +117,7 @@ def _example(directory: Path | None, *, force: bool, as_json: bool) -> int:
 def _scenario(directory: Path, flags: dict[str, Any], *, as_json: bool) -> int:
     from chaos.init.entries import Wishes
     from chaos.init.place import write_new
-    from chaos.init.words import advice_lines, found_lines, guess_lines, launch_lines, next_lines
+    from chaos.init.words import advice_lines, guess_lines, launch_lines, next_lines, survey_lines
     from chaos.init.work import work_out
 
     place = directory.resolve()
@@ -134,7 +134,7 @@ def _scenario(directory: Path, flags: dict[str, Any], *, as_json: bool) -> int:
     if not dry_run:
         write_new(file, result.text, force=force)
     parts = {
-        "found": list(found_lines(result.survey)),
+        "found": list(survey_lines(result.survey)),
         "guessed": list(guess_lines(result.draft)),
         "advice": [*launch_lines(result.own), *advice_lines(result.survey, result.draft)],
         "next": list(next_lines(str(file))),

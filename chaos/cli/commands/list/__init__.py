@@ -62,8 +62,8 @@ def command(
 
     mechanisms = tuple(_known(name.upper(), mechanism_names(), "--mechanism") for name in mechanisms)
     faults = tuple(_known(name, known_names().fault_kinds or (), "--fault") for name in faults)
-    found, broken = _scenarios(paths)
-    chosen = [scenario for scenario in found if scenario.has(tags=tags, mechanisms=mechanisms, faults=faults)]
+    scenarios, broken = _scenarios(paths)
+    chosen = [scenario for scenario in scenarios if scenario.has(tags=tags, mechanisms=mechanisms, faults=faults)]
     if as_json:
         echo_json({"schema_version": 1, "scenarios": [scenario.to_json() for scenario in chosen]})
     elif paths and not any(Path(path).is_dir() for path in paths):
@@ -71,7 +71,7 @@ def command(
     else:
         print_lines(chosen)
     if not chosen and not as_json:
-        click.echo(_nothing(found, tags), err=True)
+        click.echo(_nothing(scenarios, tags), err=True)
     return codes.USAGE if broken else codes.PASS
 
 
@@ -82,23 +82,23 @@ def _scenarios(paths: tuple[str, ...]) -> tuple[list[Listed], bool]:
 
     names = known_names()
     roots = tuple(Path(path) for path in paths) or scenario_directories(Path.cwd())
-    found, broken = [], False
+    scenarios, broken = [], False
     for path in named_files(paths) if paths else _found_by_name(roots):
         try:
-            found.append(listed(load_scenario(path, settings={}, names=names), path, roots))
+            scenarios.append(listed(load_scenario(path, settings={}, names=names), path, roots))
         except ScenarioError as error:
             broken = True
             click.echo(str(error), err=True)
-    return found, broken
+    return scenarios, broken
 
 
 def _found_by_name(roots: Sequence[Path]) -> list[Path]:
     """Return the scenarios of directories without those whose name an earlier directory has: it finds no other."""
-    found: list[Path] = []
+    scenarios: list[Path] = []
     for root in roots:
-        names = {path.stem for path in found}
-        found += [path for path in iter_scenarios([root]) if path.stem not in names]
-    return found
+        names = {path.stem for path in scenarios}
+        scenarios += [path for path in iter_scenarios([root]) if path.stem not in names]
+    return scenarios
 
 
 def _known(name: str, names: Collection[str], option: str) -> str:
@@ -108,9 +108,9 @@ def _known(name: str, names: Collection[str], option: str) -> str:
     return name
 
 
-def _nothing(found: list[Listed], tags: tuple[str, ...]) -> str:
-    known = sorted({tag for scenario in found for tag in scenario.tags})
+def _nothing(scenarios: list[Listed], tags: tuple[str, ...]) -> str:
+    known = sorted({tag for scenario in scenarios for tag in scenario.tags})
     strange = [tag for tag in tags if tag not in known]
     if strange and known:
         return f"no scenario has the tag {strange[0]!r}; {suggest(strange[0], known)}"
-    return "no scenarios" if not found else f"none of the {len(found)} scenarios has all of these"
+    return "no scenarios" if not scenarios else f"none of the {len(scenarios)} scenarios has all of these"

@@ -179,9 +179,9 @@ def _misplaced(job: Placed) -> Iterator[Problem]:
     known = {*_VALUES, names.FAULT_RETRY_TIMES}
     labels = job.at("metadata", "labels")
     for key, value in labels.items() if labels is not None else ():
-        meant = next((known_key for known_key in known if known_key != key and _same(known_key, key)), None)
-        if meant is not None:
-            yield value.problem(f"no component reads label {key}", f"did you mean '{meant}'?")
+        suggestion = next((known_key for known_key in known if known_key != key and _same(known_key, key)), None)
+        if suggestion is not None:
+            yield value.problem(f"no component reads label {key}", f"did you mean '{suggestion}'?")
 
 
 def _same(name: str, other: str) -> bool:

@@ -58,15 +58,15 @@ class RetryingApi(Api):
         self._clock = clock
         self.client = api.client
 
-    def request(self, method: str, path: str, *body: Any, **given: Any) -> dict[str, Any]:
+    def request(self, method: str, path: str, *body: Any, **options: Any) -> dict[str, Any]:
         """Return the answer's object. Raises ApiError."""
         if method == "post":
-            return self._api.request(method, path, *body, **given)
-        return ask_with_retries(lambda: self._api.request(method, path, *body, **given), self._clock)
+            return self._api.request(method, path, *body, **options)
+        return ask_with_retries(lambda: self._api.request(method, path, *body, **options), self._clock)
 
-    def lines(self, path: str, query: Mapping[str, str], **given: Any) -> Iterator[dict[str, Any]]:
+    def lines(self, path: str, query: Mapping[str, str], **options: Any) -> Iterator[dict[str, Any]]:
         """Yield as :class:`Api` does: the caller of a watch goes on by itself."""
-        return self._api.lines(path, query, **given)
+        return self._api.lines(path, query, **options)
 
     def attach(self, namespace: str, pod: str, container: str, argv: Sequence[str]) -> Any:
         """Attach as :class:`Api` does: a program is not run twice."""

@@ -1,4 +1,4 @@
-// The page asks once a second, shows what it is told, and says so when there is no answer.
+// The page asks once a second, shows the answer, and says so when there is no answer.
 
 const EVERY_MS = 1000;
 const PATIENCE_MS = 15000;

@@ -1,4 +1,4 @@
-// Words and signs of the live page: no state is told by its colour alone.
+// Words and signs of the live page: no state is shown by its colour alone.
 
 // The words of a stage come with the state of the run; here is its sign.
 const STAGES = {
