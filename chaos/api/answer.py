@@ -16,7 +16,7 @@ _ERRORS: dict[int, tuple[type[ChaosError], str]] = {
     64: (CannotRun, "the scenario cannot be used"),
     130: (Interrupted, "the run was interrupted"),
 }
-"""What the exit statuses without a verdict mean."""
+"""The error of each exit status without a verdict."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a check of your own works with: the plan and the history of a run, and three kinds of statements.
+"""The interface of your own checks: the plan and the history of a run, and three kinds of statements.
 
 A check is a function in a Python file beside a scenario, which names it (``checks: [losses:falls]``)::
 

@@ -1,4 +1,4 @@
-"""What makes the runs of a job differ, and what would make them equal: by the first difference, and by the script."""
+"""Reasons why the runs of a job differ, and ways to make them equal: from the first difference, and from the script."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from chaos.plan.model import Plan
 
 
 class Quantity(NamedTuple):
-    """What is compared. ``pattern`` fits names of parameters; it is empty for the losses."""
+    """A compared quantity. ``pattern`` fits names of parameters; it is empty for the losses."""
 
     part: str
     pattern: str = ""

@@ -1,4 +1,4 @@
-"""What the limits of a job see: defects of known size, taken from the fault-free runs themselves.
+"""Defects that the limits of a job see. They are of known size, taken from the fault-free runs themselves.
 
 A state that is a step off stands for a skipped or repeated step. Moments that were not restored lack, one step later,
 what an optimizer keeps of them.

@@ -1,4 +1,4 @@
-"""What a shell completes: scenarios, runs, kinds of faults and their parameters, by the mechanism of click.
+"""Completions for a shell: scenarios, runs, kinds of faults and their parameters, by the mechanism of click.
 
 A shell waits for it at each Tab. So names come from directories and registries; neither the language nor the planner is
 imported. Whatever goes wrong, nothing is offered: an error would be printed into the line that the user writes.

@@ -1,4 +1,4 @@
-"""What a statement says, as data: ranks, step, file and parameters, with the value that was expected and that seen."""
+"""The content of a statement as data: ranks, step, file and parameters, with the expected and the seen value."""
 
 from __future__ import annotations
 

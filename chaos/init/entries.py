@@ -12,7 +12,7 @@ Ask = Callable[[str, str], str]
 
 @dataclass(frozen=True)
 class Wishes:
-    """What the user says by flags; None and nothing leave a value to the survey."""
+    """The values of the user's flags; None and nothing leave a value to the survey."""
 
     name: str | None = None
     ranks: int | None = None

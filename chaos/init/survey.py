@@ -1,4 +1,4 @@
-"""What a job's directory shows: its script, its launch line, and what both say about the training."""
+"""The survey of a job's directory: its script, its launch line, and what both say about the training."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Survey:
-    """What the files of a job say. ``framework`` is empty where none of a known name is imported."""
+    """The facts that the files of a job state. ``framework`` is empty where none of a known name is imported."""
 
     directory: Path
     script: Path

@@ -1,4 +1,4 @@
-"""What ``chaos init`` prints: the things it found, its guesses, advice about the script, and the next commands."""
+"""The output of ``chaos init``: the survey of the job, its guesses, advice about the script, and the next commands."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from chaos.scenario.models.job import Job
 _PLACE = re.compile(r"\{(\w+)\}")
 
 PLACES = ("ranks", "local_ranks", "first_rank", "node", "nodes", "master", "port", "logs", "python")
-"""What stands in braces in ``job.command``."""
+"""Names that ``job.command`` may have in braces."""
 
 
 def own_argv(launch: Launch, rank_command: Sequence[str], *, port: int) -> tuple[str, ...]:

@@ -24,16 +24,16 @@ _GENERATIONS = 4
 
 @dataclass(frozen=True)
 class Current:
-    """What goes on now: the states of runs, and the harnesses that have no run yet because they wait for a core."""
+    """The states of runs now, and the harnesses that have no run yet because they wait for a core."""
 
     states: tuple[LiveState, ...] = ()
     waits: tuple[CoresWait, ...] = ()
 
 
 class CurrentRuns:
-    """What goes on, looked at from a thread of its own until ``close``.
+    """Looks at the current runs from a thread of its own until ``close``.
 
-    A run that makes its fault-free run is left out: the fault-free run is what goes on.
+    A run that makes its fault-free run is left out: the fault-free run is the current run.
 
     Args:
         places: returns the directories of reports.

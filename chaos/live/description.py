@@ -1,4 +1,4 @@
-"""What a run's directory says of the run as a whole: run.json, plan.json, result.json."""
+"""The description of a run as a whole by its directory: run.json, plan.json, result.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a project allows always: ``chaos.toml``, or ``[tool.chaos]`` of ``pyproject.toml``."""
+"""The checks and hooks that a project always allows: ``chaos.toml``, or ``[tool.chaos]`` of ``pyproject.toml``."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from chaos.machine.job.protocol import PlatformError
 from chaos.platforms.nodes import Node
 
 MEMBERS = frozenset(name for name in vars(Node) if not name.startswith("_"))
-"""What every node has to have."""
+"""Members that every node must have."""
 
 RETIRED: Mapping[str, str] = {"helper": "hand", "node_network": "between"}
 """The earlier names of some of them."""

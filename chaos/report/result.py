@@ -107,7 +107,7 @@ class Making:
 
 @dataclass(frozen=True)
 class Headline:
-    """What broke first, in a line: ``check`` is where it was seen.
+    """The first failure, in a line. ``check`` is the check that found it.
 
     ``id`` is the same for the same failure in another night, whatever its ranks, numbers and paths are.
     """

@@ -1,4 +1,4 @@
-"""What the scenario says of the job and the fault-free run shows otherwise: the number of steps, the interval of saves.
+"""Statements of the scenario that the fault-free run contradicts: the number of steps, the interval of saves.
 
 No verdict follows from it: the checks compare what the scenario says with the run. The reader learns in time what to
 write.

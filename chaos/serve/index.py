@@ -18,7 +18,7 @@ from chaos.serve.trends import PATH as TRENDS
 
 @dataclass(frozen=True)
 class Summary:
-    """What the index shows of a run."""
+    """The data of a run in the index."""
 
     row: Row
     tried: frozenset[Tried]

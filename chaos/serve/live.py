@@ -32,7 +32,7 @@ _ORDINARY = {"training", "not started", "starting", "not recorded", "ended"}
 
 
 class LiveRuns:
-    """What the live page shows. One look at the runs serves all readers."""
+    """The data of the live page. One look at the runs serves all readers."""
 
     def __init__(
         self,

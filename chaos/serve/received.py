@@ -23,7 +23,7 @@ class TooMuchReceived(HTTPException):
 
 
 class Received(io.RawIOBase):
-    """What a connection receives. ``begin`` starts a request, with a new allowance of bytes and seconds."""
+    """Reads the bytes of a connection. ``begin`` starts a request, with a new allowance of bytes and seconds."""
 
     def __init__(self, connection: socket.socket, clock: Callable[[], float]) -> None:
         super().__init__()

@@ -34,7 +34,7 @@ class Response:
     policy: str = NOTHING_ALLOWED
     more: Mapping[str, str] = field(default_factory=dict)
     tag: str | None = None
-    """What the answer is known by when it is asked for again; None where it is never asked for again."""
+    """The entity tag by which a browser asks for the answer again; None where it never does."""
 
     def headers(self) -> Iterator[tuple[str, str]]:
         """Yield the headers of the answer."""

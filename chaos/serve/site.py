@@ -30,7 +30,7 @@ from chaos.trends.store import StoreUnusable
 
 
 class Site:
-    """What is served below the token: the index, times over nights, runs with their files, and runs in progress."""
+    """Answers every path below the token: the index, times over nights, runs with their files, and runs in progress."""
 
     def __init__(self, guard: Guard, reports: Path, kinds: list[str]) -> None:
         self.guard = guard

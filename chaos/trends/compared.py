@@ -1,4 +1,4 @@
-"""What a gate compares: the newest runs of each cell with the runs before them, phase by phase."""
+"""The comparison of a gate: the newest runs of each cell with the runs before them, phase by phase."""
 
 from __future__ import annotations
 

@@ -104,7 +104,7 @@ class RunRow:
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """What was run, in the order of :data:`VERSIONS`."""
+        """The versions of a run, in the order of :data:`VERSIONS`."""
         return tuple(getattr(self, name) for name in VERSIONS)
 
 

@@ -1,1 +1,1 @@
-"""What concerns the launcher of a job: the exits that it collects, and the variables by which it numbers its ranks."""
+"""The launcher of a job: the exits that it collects, and the variables by which it numbers its ranks."""

@@ -1,1 +1,1 @@
-"""What `chaos watch` shows: of an attached job, and of a run."""
+"""The views of `chaos watch`: of an attached job, and of a run."""

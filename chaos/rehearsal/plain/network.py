@@ -54,7 +54,7 @@ def _as_it_is(values: Any) -> Any:
 
 @dataclass(frozen=True)
 class Activations:
-    """What the first layer keeps of a batch for its backward pass: its output before ReLU, and behind dropout."""
+    """Outputs that the first layer keeps for its backward pass: before ReLU, and behind dropout."""
 
     before: Any
     hidden: Any

@@ -1,1 +1,1 @@
-"""What the pages of runs share: their frame, their look, the plotting library, and the content policy."""
+"""Parts shared by the pages of runs: their frame, their look, the plotting library, and the content policy."""

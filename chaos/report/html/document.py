@@ -28,7 +28,7 @@ SCRIPTS = tuple(f"js/{name}.js" for name in ("dom", "theme", "tooltip", "canvas"
 """Scripts of all pages. They share a scope with a page's own, which come after them."""
 
 SYMBOLS = {"pass": "✓", "fail": "✗", "unknown": "?"}
-"""What stands beside the word of a verdict, so that nobody needs its colour."""
+"""The symbol beside the word of a verdict, so that nobody needs its colour."""
 
 _ESCAPES = {sign: f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
 

@@ -28,7 +28,7 @@ WORDS = {"pass": "passed", "fail": "failed", "unknown": "unknown", "finding": "f
 
 @dataclass(frozen=True)
 class Index:
-    """What the page of a directory of runs shows.
+    """The data of the page of a directory of runs.
 
     ``trends`` is the link to the times over nights, where that page is. ``live`` is the link to the runs in progress,
     and ``in_progress`` their number; a page on disk has no such link.

@@ -18,7 +18,7 @@ SCRIPTS = (
 )
 
 DRAWN = ("timeline", "recoveries", "curves", "checkpoints", "excerpts")
-"""What the scripts draw. The template sets all other data as text."""
+"""The data that the scripts draw. The template sets all other data as text."""
 
 DOCUMENT = Document(HERE, "report.html.j2", STYLES, SCRIPTS)
 

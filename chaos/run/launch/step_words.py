@@ -18,7 +18,7 @@ _NEITHER = "the script never calls Model.train, and chaos recognised no training
 
 
 class StepsSeen:
-    """What the agents of a launch say about steps that they have not seen, or cannot count.
+    """The reports of a launch's agents about steps that they have not seen, or cannot count.
 
     ``own_script`` says that the job's loop is the user's own, which the agent may not recognise.
     """

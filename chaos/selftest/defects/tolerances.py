@@ -16,7 +16,7 @@ REPAIRED = 3
 """The step after which all ranks go on after the repair."""
 
 _DECAY = 0.9
-"""What the job's optimizer keeps of its moments in a step."""
+"""The share of its moments that the job's optimizer keeps in a step."""
 
 _A_LITTLE = 1.001
 """A factor that is well within the tolerance."""

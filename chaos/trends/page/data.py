@@ -16,7 +16,7 @@ from chaos.trends.series import Series, series_of
 from chaos.trends.trend import PhaseTrend, trend_of
 
 SYMBOLS = {**VERDICT_SYMBOLS, "interrupted": "⊘"}
-"""What stands for each verdict, and for a run that was interrupted."""
+"""The symbol of each verdict, and of an interrupted run."""
 
 
 Links = Callable[[str], str | None]
