@@ -155,7 +155,7 @@ class Tally:
     cell: str
     verdicts: dict[str, int]
     harness_failed: int
-    wanted: str
+    expected_verdict: str
     failing: tuple[str, ...] = ()
     unexpected: tuple[str, ...] = ()
     now_and_then: bool = False
@@ -171,7 +171,7 @@ class Tally:
 
         An expected failure must be the finding's own: in the checks that it names.
         """
-        expected = self.verdicts[self.wanted] + (self.verdicts["pass"] if self.now_and_then else 0)
+        expected = self.verdicts[self.expected_verdict] + (self.verdicts["pass"] if self.now_and_then else 0)
         return 0 < self.runs == expected and not self.flaky and not self.unexpected
 
     @property
@@ -180,7 +180,7 @@ class Tally:
         passed, failed, unknown = (self.verdicts[name] for name in VERDICTS)
         counts = (passed + failed, unknown) if self.now_and_then else (passed, failed, unknown)
         differ = sum(count > 0 for count in (*counts, self.harness_failed)) > 1
-        return differ or (self.wanted == "fail" and len(self.failing) > 1)
+        return differ or (self.expected_verdict == "fail" and len(self.failing) > 1)
 
     def to_json(self) -> dict[str, Any]:
         """Return plain data."""

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--from",
-    "given",
+    "run_names",
     multiple=True,
     metavar="RUN",
     shell_complete=completion.runs,
@@ -68,7 +68,7 @@ def command(
     scenario: str,
     count: int,
     false_alarm: float,
-    given: tuple[str, ...],
+    run_names: tuple[str, ...],
     dry_run: bool,
     undoing: bool,
     settings: dict[str, str],
@@ -113,11 +113,11 @@ def command(
             raise click.UsageError(f"{loaded.path}: has {len(pairs)} cells; name one with --cell")
         before = "" if dry_run and not loaded.path.is_file() else read(loaded.path)
         (prepared,) = map(without_checks, prepare_cells(pairs, sdk))
-        allowed = NOTHING if given else allowance([prepared], (), ())
+        allowed = NOTHING if run_names else allowance([prepared], (), ())
         make_reports(reports)
         arguments = context.ensure_object(Settings).arguments
         options = RunOptions(reports.resolve(), "none", cores, arguments, page=False, allowed=allowed)
-        runs = _runs(prepared, count, given, options, as_json=as_json)
+        runs = _runs(prepared, count, run_names, options, as_json=as_json)
         if runs is None:
             return codes.INTERRUPTED
         calibration = calibrate(prepared.plan, runs, false_alarm)
@@ -131,7 +131,7 @@ def command(
 def _runs(
     prepared: Prepared,
     count: int,
-    given: tuple[str, ...],
+    run_names: tuple[str, ...],
     options: RunOptions,
     *,
     as_json: bool,
@@ -142,8 +142,8 @@ def _runs(
     from chaos.cli.progress import open_progress
     from chaos.run.driver import run_cell
 
-    if given:
-        paths = list(dict.fromkeys(find_run(name, options.reports).resolve() for name in given))
+    if run_names:
+        paths = list(dict.fromkeys(find_run(name, options.reports).resolve() for name in run_names))
         if len(paths) < LEAST_RUNS:
             raise click.UsageError(f"--from: {len(paths)} runs, {LEAST_RUNS} are needed")
         return [read_given(path, prepared) for path in paths]

@@ -37,7 +37,7 @@ def exit_code(tallies: list[Tally], times: int) -> int:
     if any(tally.harness_failed for tally in tallies):
         return codes.HARNESS
     bad = [tally for tally in tallies if tally.runs and not tally.good]
-    if any(tally.verdicts["fail"] != 0 or tally.wanted == "fail" for tally in bad):
+    if any(tally.verdicts["fail"] != 0 or tally.expected_verdict == "fail" for tally in bad):
         return codes.of_verdict("fail")
     lacking = not tallies or any(tally.runs < times for tally in tallies)
     return codes.of_verdict("unknown" if bad or lacking else "pass")

@@ -74,8 +74,10 @@ def test_the_checks_that_fail_are_told(tmp_path: Path) -> None:
     assert read_answer(json.dumps(result))[2] == "loss resume comparison"
 
 
-def counted(wanted: str = "pass", *, passed: int = 0, failed: int = 0, unknown: int = 0, harness: int = 0) -> Tally:
-    return Tally("kill-rank", "", {"pass": passed, "fail": failed, "unknown": unknown}, harness, wanted)
+def counted(
+    expected_verdict: str = "pass", *, passed: int = 0, failed: int = 0, unknown: int = 0, harness: int = 0
+) -> Tally:
+    return Tally("kill-rank", "", {"pass": passed, "fail": failed, "unknown": unknown}, harness, expected_verdict)
 
 
 @pytest.mark.parametrize(
