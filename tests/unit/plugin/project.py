@@ -95,7 +95,9 @@ class Project:
         answers = pytester.path / "answers.json"
         fake = pytester.path / "fake_chaos.py"
         fake.write_text(FAKE.format(answers=answers, calls=self.calls_file))
-        pytester.makeini(f"[pytest]\naddopts = --strict-markers\nchaos_command = {sys.executable} {fake}\n")
+        pytester.makeini(
+            f"[pytest]\naddopts = --strict-markers -p no:randomly\nchaos_command = {sys.executable} {fake}\n"
+        )
         self.machine_lacks([])
         self._answers = answers
 

@@ -94,7 +94,7 @@ def test_pytest_says_the_same_with_and_without_the_line(project: Project, termin
     """What is written below is erased, and the cursor goes back. A terminal that moves no cursor gets no line."""
     project.answer("pass", 0)
     here, there = pty.openpty()
-    command = [sys.executable, "-m", "pytest", "scenarios", "-p", "no:cacheprovider", "-p", "no:randomly"]
+    command = [sys.executable, "-m", "pytest", "scenarios", "-p", "no:cacheprovider"]
     alone = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_XDIST")}
     alone["TERM"] = terminal
     with subprocess.Popen(command, cwd=project.pytester.path, env=alone, stdout=there, stderr=there) as process:

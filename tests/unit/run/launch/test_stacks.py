@@ -29,12 +29,23 @@ offer = offer_stacks(sys.argv[1], int(sys.argv[2]))
 print(json.dumps(offer), flush=True)
 """
 WAYS = {
-    "waits": "def in_wait():\n    threading.Event().wait()\nprint('there', flush=True)\nin_wait()",
-    "computes": "def in_loop():\n    while True: pass\nprint('there', flush=True)\nin_loop()",
+    "waits": "def in_wait():\n    print('there', flush=True)\n    threading.Event().wait()\nin_wait()",
+    "computes": """
+def in_loop():
+    while True: pass
+def say():
+    looping = in_loop.__code__.co_firstlineno + 1
+    while sys._current_frames()[threading.main_thread().ident].f_lineno != looping: time.sleep(0.01)
+    print('there', flush=True)
+threading.Thread(target=say).start()
+in_loop()
+""",  # another thread says it: the loop's own words would be another line of the stack
     "holds": (
         "import ctypes\n"
-        "def in_call():\n    while True: ctypes.PyDLL(None).pause()\n"  # a PyDLL keeps the interpreter lock
-        "print('there', flush=True)\nin_call()"
+        "def in_call():\n"
+        "    print('there', flush=True)\n"
+        "    while True: ctypes.PyDLL(None).pause()\n"  # a PyDLL keeps the interpreter lock
+        "in_call()"
     ),
     "silent": "print('there', flush=True)\ntime.sleep(600)",
 }
