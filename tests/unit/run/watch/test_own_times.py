@@ -28,8 +28,6 @@ from chaos.history.writer import HistoryWriter
 from chaos.run.watch.host_incidents import noticing_incidents
 
 os.sched_setaffinity(0, {int(sys.argv[2])})
-if sys.argv[3] == "idle":
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 place = Path(sys.argv[1])
 with HistoryWriter(place / "harness.jsonl", writer="harness", run="r", clock=SYSTEM_CLOCK) as history:
     with noticing_incidents(history, "train", SYSTEM_CLOCK, place, "token"):
@@ -45,9 +43,9 @@ def core() -> int:
 
 
 @contextmanager
-def watching(place: Path, core: int, policy: str) -> Iterator[subprocess.Popen[str]]:
+def watching(place: Path, core: int) -> Iterator[subprocess.Popen[str]]:
     """A process that notices what befalls it, on one core."""
-    command = [sys.executable, "-c", HARNESS, str(place), str(core), policy]
+    command = [sys.executable, "-c", HARNESS, str(place), str(core)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as harness:
         try:
             assert harness.stdout is not None and harness.stdout.readline() == "ready\n"
@@ -68,27 +66,51 @@ def busy(core: int) -> Iterator[None]:
             loop.wait()
 
 
-def told(place: Path) -> list[tuple[str, dict[str, Any]]]:
+@contextmanager
+def last_in_line(pid: int) -> Iterator[None]:
+    """The kernel runs the process when nobody else wants its core; afterwards like any other."""
+    threads = [int(thread) for thread in os.listdir(f"/proc/{pid}/task")]
+    try:
+        for thread in threads:
+            os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))
+        yield
+    finally:
+        for thread in threads:
+            os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
+
+
+def passes(harness: subprocess.Popen[str], seconds: float) -> None:
+    """Let time pass: that is what the harness notices."""
+    with pytest.raises(subprocess.TimeoutExpired):
+        harness.wait(seconds)
+
+
+def noticed(place: Path) -> list[tuple[str, dict[str, Any]]]:
     return [(event.event, event.data) for event in read_history(place).events if event.event.startswith("harness.")]
 
 
 @pytest.mark.skipif(not run_times(os.getpid()), reason="this kernel does not count how long a thread waits")
 def test_a_harness_without_a_processor_is_starved_and_not_stopped(tmp_path: Path, core: int) -> None:
-    with watching(tmp_path, core, "idle"), busy(core):
-        events = wait_for("a late look", lambda: told(tmp_path), seconds=300)
+    with watching(tmp_path, core) as harness:
+
+        def starved() -> list[tuple[str, dict[str, Any]]]:
+            with busy(core), last_in_line(harness.pid):
+                passes(harness, 8)
+            return noticed(tmp_path)
+
+        events = wait_for("a late look", starved, seconds=300)
     assert {name for name, _ in events} == {"harness.starved"}
     assert all(data["seconds"] > 0 for _, data in events)
 
 
 def test_a_harness_that_was_stopped_is_told_as_stopped(tmp_path: Path, core: int) -> None:
-    with watching(tmp_path, core, "normal") as harness:
+    with watching(tmp_path, core) as harness:
         os.kill(harness.pid, signal.SIGSTOP)
         try:
-            with pytest.raises(subprocess.TimeoutExpired):  # time has to pass: that is what is noticed
-                harness.wait(7)
+            passes(harness, 7)
         finally:
             os.kill(harness.pid, signal.SIGCONT)
-        events = wait_for("a late look", lambda: told(tmp_path), seconds=300)
+        events = wait_for("a late look", lambda: noticed(tmp_path), seconds=300)
     assert [name for name, _ in events][:1] == ["harness.stopped"]
     assert events[0][1]["seconds"] >= 6
 
