@@ -66,5 +66,5 @@ class ChaosOfTest(Chaos):
 
 @pytest.fixture
 def chaos(request: pytest.FixtureRequest) -> ChaosOfTest:
-    """Run scenarios: ``chaos.run("kill-rank")`` returns the run with its verdict (docs/guides/python.md)."""
+    """Run scenarios: ``chaos.run("kill-rank", victim=1)`` returns the run with its verdict (docs/guides/python.md)."""
     return ChaosOfTest(request)

@@ -11,6 +11,7 @@ import pytest
 
 from chaos.cli.main import entry
 from chaos.run.prepare.prepare import known_names, plan_cell
+from chaos.scenario.errors import ScenarioError
 from chaos.scenario.find import iter_scenarios
 from chaos.scenario.load import load_scenario
 from chaos.scenario.schema import scenario_schema
@@ -42,6 +43,27 @@ def test_every_shipped_scenario_names_the_schema_and_can_be_planned(path: Path) 
     loaded = load_scenario(path, names=known_names())
     for cell in loaded.cells:
         assert plan_cell(loaded, cell, draw_seed=1).identity.scenario == cell.scenario.name
+
+
+@pytest.mark.parametrize("name", ["kill-rank", "plain-kill-rank"])
+def test_the_killed_rank_is_a_variable_of_one_unnamed_cell(name: str) -> None:
+    lost = {}
+    for victim in (None, 1, 2, 3):
+        setting = {} if victim is None else {"victim": str(victim)}
+        loaded = load_scenario(shipped(name), settings=setting, names=known_names())
+        (cell,) = loaded.cells
+        plan = plan_cell(loaded, cell, draw_seed=1)
+        lost[victim] = [fault.ranks for fault in plan.faults]
+        assert cell.name == ""
+        assert plan.checkpoint is not None
+        assert plan.checkpoint.savers == (0,)
+    assert lost == {None: [(2,)], 1: [(1,)], 2: [(2,)], 3: [(3,)]}
+
+
+def test_nobody_saves_once_the_rank_with_the_controller_is_lost() -> None:
+    loaded = load_scenario(shipped("kill-rank"), settings={"victim": "0"}, names=known_names())
+    with pytest.raises(ScenarioError, match="rank 0 hosts the MindIO TFT controller and is lost"):
+        plan_cell(loaded, loaded.cells[0], draw_seed=1)
 
 
 def test_of_the_cells_of_a_scenario_some_run_every_day_and_those_of_the_night_are_there() -> None:
