@@ -69,7 +69,7 @@ def busy(core: int) -> Iterator[None]:
 @contextmanager
 def last_in_line(pid: int) -> Iterator[None]:
     """The kernel runs the process when nobody else wants its core; afterwards like any other."""
-    threads = [int(thread) for thread in os.listdir(f"/proc/{pid}/task")]
+    threads = [int(path.name) for path in Path(f"/proc/{pid}/task").iterdir()]
     try:
         for thread in threads:
             os.sched_setscheduler(thread, os.SCHED_IDLE, os.sched_param(0))
