@@ -116,7 +116,7 @@ class Chaos:
         arguments += [] if seed is None else ["--seed", str(seed)]
         arguments += [] if baseline is None else ["--baseline", baseline]
         for cell in cells:
-            self._begins(cell)
+            self._begins(path, cell)
             arguments += ["--cell", cell.name] if cell.name else []
         for name, value in settings.items():
             arguments += ["--set", f"{name}={as_text(name, value)}"]
@@ -136,7 +136,7 @@ class Chaos:
 
         return command_of(os.getpid(), arguments)
 
-    def _begins(self, cell: Cell) -> None:
+    def _begins(self, path: Path, cell: Cell) -> None:
         """Do nothing; a subclass may refuse the cell."""
 
     def _ended(self, run: Run) -> None:

@@ -15,8 +15,13 @@ _RANK_IN_PATH = re.compile(r"\{[^}]*rank[^}]*\}", re.IGNORECASE)
 
 _EPOCH_END = {"on_train_epoch_end", "epoch_end"}
 
-_READ_BY_CHAOS = {"save_checkpoint", "ModelCheckpoint"}
-"""Saves that chaos records by itself."""
+_STEPS = "chaos_steps"
+
+_BY_LINES = {"saved", "saving", "loaded"}
+"""Functions of chaos_steps that report a save or a load."""
+
+_RECORDED = {"save_checkpoint", "ModelCheckpoint", "saved", "saving"}
+"""Saves that chaos records: those of MindSpore, and those that a line of chaos_steps reports."""
 
 _SAVES = {
     "save_checkpoint": (1, ("ckpt_file_name",)),
@@ -24,6 +29,8 @@ _SAVES = {
     "save_file": (1, ("filename",)),
     "savez": (0, ("file",)),
     "savez_compressed": (0, ("file",)),
+    "saved": (0, ("path",)),
+    "saving": (0, ("path",)),
 }
 """Calls that save, with the place and the name of the argument that says where."""
 
@@ -33,6 +40,7 @@ _LOADS = {
     "safe_open": (0, ("filename",)),
     "load_checkpoint_async": (0, ("ckpt_file_name",)),
     "load_distributed_checkpoint": (1, ("checkpoint_filenames",)),
+    "loaded": (0, ("path",)),
 }
 """Calls that load."""
 
@@ -60,8 +68,8 @@ class Save:
 
     @property
     def recorded(self) -> bool:
-        """Whether chaos records the save without a line of the script."""
-        return self.call.name in _READ_BY_CHAOS
+        """Whether chaos records the save as the script is."""
+        return self.call.name in _RECORDED
 
     @property
     def outside(self) -> bool:
@@ -83,8 +91,11 @@ def saves(sources: Sequence[Source], values: Values) -> list[Save]:
     all_saves = []
     for source in sources:
         saving = _with_safetensors(source)
+        lines = _STEPS in imports(source)
         for call in calls(source):
             if call.name not in _SAVES or (call.name in ("save_file",) and not saving) or _in_own(call):
+                continue
+            if call.name in _BY_LINES and not lines:
                 continue
             all_saves.append(_save(call, values))
     recorded = [save for save in all_saves if save.recorded]
@@ -99,6 +110,7 @@ def loads(sources: Sequence[Source], values: Values) -> list[Load]:
         for source in sources
         for call in calls(source)
         if call.name in _LOADS and not (call.name in ("load_file", "safe_open") and not _with_safetensors(source))
+        if call.name not in _BY_LINES or _STEPS in imports(source)
     ]
 
 
@@ -120,6 +132,7 @@ def _save(call: Call, values: Values) -> Save:
         interval, unit = _of_tests(call, tests, values)
         form = "safetensors" if "safetensors" in ast.dump(call.node) or call.name == "save_file" else "ckpt"
         form = "npz" if call.name.startswith("savez") else form
+        form = _STEPS if call.name in _BY_LINES else form
     return Save(call, call.where, form, place, interval, unit, rank_0, any(map(asks_rank, tests)))
 
 

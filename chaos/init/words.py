@@ -51,10 +51,13 @@ def advice_lines(survey: Survey, draft: Draft) -> Iterator[str]:
     yield from survey.left_out
     if survey.framework != FRAMEWORK:
         imported = f"imports {survey.framework}" if survey.framework else "imports no framework that is known here"
-        started = (
-            "with msrun (docs/guides/mindspore-jobs.md)" if draft.launcher is None else "with a launcher of your own"
-        )
-        yield f"{survey.name} {imported}: the job kind {draft.kind} starts scripts of MindSpore {started}"
+        if draft.launcher is None:
+            yield (
+                f"{survey.name} {imported}: the job kind {draft.kind} starts it with msrun, which comes with "
+                "MindSpore; name another launcher by --launch"
+            )
+        else:
+            yield f"{survey.name} {imported}: only the lines of chaos_steps show its steps"
     yield from _loop_advice(survey, draft)
     yield from _checkpoint_advice(survey, draft)
     if draft.resumes and draft.resume_arguments is None:

@@ -28,7 +28,7 @@ _NOT_SOURCES = frozenset({"node_modules", "site-packages"})
 def sources_digest(root: Path, more: Iterable[Path] = ()) -> str:
     """Return a digest of every Python file below a directory, and of ``more`` files in it that exist."""
     digest = hashlib.sha256()
-    for file in (*sorted(more), *_python_files(root)):
+    for file in (*sorted(more), *python_files(root)):
         try:
             content = file.read_bytes()
         except OSError:
@@ -59,7 +59,7 @@ def module_inputs(search_path: str) -> dict[str, str]:
     for name in search_path.split(os.pathsep):
         # A relative one begins in the job's own directory, which is new.
         if name.startswith("/") and (root := Path(name)).is_dir():
-            entries[f"{BY_SIZE_AND_TIME}modules below {root}"] = _listing(_python_files(root))
+            entries[f"{BY_SIZE_AND_TIME}modules below {root}"] = _listing(python_files(root))
     return entries
 
 
@@ -116,7 +116,8 @@ def _size_and_time(file: Path) -> str:
     return f"{status.st_size} bytes, {status.st_mtime_ns} ns"
 
 
-def _python_files(root: Path) -> Iterator[Path]:
+def python_files(root: Path) -> Iterator[Path]:
+    """Yield the Python files below a directory, as :func:`sources_digest` reads them."""
     return (file for file in _files(root, _NOT_SOURCES) if file.suffix == ".py")
 
 

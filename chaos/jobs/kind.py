@@ -130,6 +130,14 @@ class JobKind(ABC):
         del scenario
         return self.needs
 
+    def needs_beside(self, scenario: Scenario, directory: Path) -> tuple[str, ...]:
+        """Return the needs of this scenario's job, where its own files may show that it needs less than others.
+
+        ``directory`` is the scenario's. The files are only read.
+        """
+        del directory
+        return self.needs_for(scenario)
+
     def missing_files(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
         """Yield each unusable file of this machine that the scenario names: its path in the scenario, a message
         and a hint. ``directory`` is the scenario's."""

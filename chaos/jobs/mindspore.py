@@ -8,18 +8,21 @@ interval of saves, and the checks test whether these hold.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from chaos.base.plain_files import read_plain
-from chaos.jobs.inputs import sources_digest
+from chaos.jobs.inputs import python_files, sources_digest
 from chaos.jobs.kind import Command, JobError, JobKind, Launch, Simulated
 from chaos.jobs.msrun import msrun_argv, tft_environment
 from chaos.jobs.own_launcher import check_command, own_argv, own_digests, rank_environment
 from chaos.plan.traits import JobTraits
 from chaos.scenario.local_files import file_problem
 from chaos.scenario.models.scenario import Scenario
+
+_FRAMEWORK = re.compile(rb"\bmind(spore|formers)\b")
 
 _OF_THE_SCRIPT = "leaves that to the script: use job.arguments"
 
@@ -71,6 +74,13 @@ class MindSporeJob(JobKind):
         """Leave msrun out where the scenario has a launcher of its own."""
         return tuple(need for need in self.needs if need != "msrun" or scenario.job.command is None)
 
+    def needs_beside(self, scenario: Scenario, directory: Path) -> tuple[str, ...]:
+        """Leave MindSpore out where another launcher starts a script that names neither MindSpore nor MindFormers."""
+        needs = self.needs_for(scenario)
+        if scenario.job.command is None or _names_framework(scenario, directory):
+            return needs
+        return tuple(need for need in needs if need != "mindspore")
+
     def simulated(self, scenario: Scenario, sdk: str) -> tuple[Simulated, ...]:
         """Return nothing: all parts are genuine."""
         del scenario, sdk
@@ -104,15 +114,32 @@ class MindSporeJob(JobKind):
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
         """Return the script, and the modules and packages beside it that it may import. Other inputs are unknown."""
         script = _script(scenario, scenario_directory)
-        # No module has a name that begins with a dot: editors keep such files, and locks that are broken links.
-        beside = (file for file in script.parent.glob("*.py") if not file.name.startswith(".") and not file.is_dir())
-        files = sorted({script, *beside})
-        packages = sorted(file.parent for file in script.parent.glob("*/__init__.py"))
         return {
             **own_digests(scenario.job, scenario_directory),
-            **{f"script {file.name}": _digest(file, script) for file in files},
-            **{f"package {package.name}": sources_digest(package) for package in packages},
+            **{f"script {file.name}": _digest(file, script) for file in _modules(script)},
+            **{f"package {package.name}": sources_digest(package) for package in _packages(script)},
         }
+
+
+def _modules(script: Path) -> list[Path]:
+    """Return the script and the modules beside it."""
+    # No module has a name that begins with a dot: editors keep such files, and locks that are broken links.
+    beside = (file for file in script.parent.glob("*.py") if not file.name.startswith(".") and not file.is_dir())
+    return sorted({script, *beside})
+
+
+def _packages(script: Path) -> list[Path]:
+    return sorted(file.parent for file in script.parent.glob("*/__init__.py"))
+
+
+def _names_framework(scenario: Scenario, directory: Path) -> bool:
+    """Return whether a source of the job has the word mindspore or mindformers. One that cannot be read may have it."""
+    try:
+        script = _script(scenario, directory)
+        files = (*_modules(script), *(file for package in _packages(script) for file in python_files(package)))
+        return any(_FRAMEWORK.search(read_plain(file)) for file in files)
+    except (JobError, OSError):
+        return True
 
 
 def _digest(file: Path, script: Path) -> str:

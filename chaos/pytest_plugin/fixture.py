@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -47,8 +48,8 @@ class ChaosOfTest(Chaos):
     def _command(self, arguments: Sequence[str]) -> list[str]:
         return with_parent(self._config, arguments)
 
-    def _begins(self, cell: Cell) -> None:
-        if missing := needs.unmet_needs(cell.scenario, reports_of(self._config)):
+    def _begins(self, path: Path, cell: Cell) -> None:
+        if missing := needs.unmet_needs(cell.scenario, path.parent, reports_of(self._config)):
             pytest.skip("this machine lacks " + ", ".join(missing))
 
     def _ended(self, run: Run) -> None:

@@ -52,7 +52,7 @@ class ScenarioItem(pytest.Item):
         """Skip the test if the machine does not meet a need of the scenario."""
         if self.config.getoption("setuponly", False):
             return
-        if missing := needs.unmet_needs(self.cell.scenario, reports_of(self.config)):
+        if missing := needs.unmet_needs(self.cell.scenario, self.path.parent, reports_of(self.config)):
             pytest.skip("this machine lacks " + ", ".join(missing))
 
     def runtest(self) -> None:

@@ -155,7 +155,9 @@ class BaselineTaker:
 
         There is one where a host has packages whose releases are not known here.
         """
-        unknown = unknown_releases(scenario, self._versions, self._prepared.sdk, self._prepared.registered)
+        prepared = self._prepared
+        beside = prepared.loaded.path.parent
+        unknown = unknown_releases(scenario, self._versions, prepared.sdk, prepared.registered, beside)
         if not unknown:
             return {}
         self._progress.note(f"a baseline of this run's own: the hosts' releases of {', '.join(unknown)} are not known")

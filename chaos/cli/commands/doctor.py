@@ -87,7 +87,7 @@ def _requested(scenarios: tuple[str, ...], kinds: tuple[str, ...]) -> dict[str, 
         from chaos.run.prepare.needs import needs_of_scenario
 
         loaded = load(text)
-        needs = [needs_of_scenario(cell.scenario) for cell in loaded.cells]
+        needs = [needs_of_scenario(cell.scenario, beside=loaded.path.parent) for cell in loaded.cells]
         requested[str(loaded.path)] = tuple(dict.fromkeys(need for cell_needs in needs for need in cell_needs))
     return requested
 

@@ -24,6 +24,9 @@ __all__ = ["Checkpoint", "CheckpointError", "CheckpointNotSupported", "Tensor", 
 
 DEFAULT_LIMIT = 16 << 30
 
+FORMATS = (".ckpt", ".safetensors")
+"""Endings of the names of files that have to be in a format that is read."""
+
 # Also a parameter of every optimizer; the appended value takes its place in the file.
 _ALSO_PARAMETER = frozenset({"global_step"})
 
@@ -61,8 +64,8 @@ def read_checkpoint(path: Path, *, limit: int = DEFAULT_LIMIT) -> Checkpoint:
     ``limit`` is the size in bytes above which a file is not read. The content is read in blocks and not kept: the
     memory needed is a few blocks (``chaos.observe.checkpoints.blocks``), whatever the size of the file, and the
     description of each tensor. Nothing is unpickled or run. Raises CheckpointError when the file is missing, unreadable
-    or damaged, and its subclass CheckpointNotSupported when it is over the limit or holds a kind of value that this
-    reader does not know.
+    or damaged, and its subclass CheckpointNotSupported when it is over the limit, holds a kind of value that this
+    reader does not know, or has another name and another format.
     """
     try:
         return _sort(path, _parse(path, limit))
@@ -88,8 +91,10 @@ def _parse(path: Path, limit: int) -> Parsed:
             return parse_ckpt(path, stream, size)
     if not any(head):
         raise CheckpointError(path, "starts with zeros: the content was never written, or was lost", 0)
-    problem = f"starts with {head.hex()}: neither a MindSpore checkpoint nor safetensors; damaged, or encrypted"
-    raise CheckpointError(path, problem, 0)
+    problem = f"starts with {head.hex()}: neither a MindSpore checkpoint nor safetensors"
+    if path.suffix not in FORMATS:
+        raise CheckpointNotSupported(path, f"{problem}, which are the formats that are read", 0)
+    raise CheckpointError(path, f"{problem}; damaged, or encrypted", 0)
 
 
 def _sort(path: Path, parsed: Parsed) -> Checkpoint:

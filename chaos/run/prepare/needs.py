@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 
 from chaos.doctor import BASE, INTERFACE, OWN_AGENT, needs_of
 from chaos.plan.recovery.mechanism import NEEDS, REPLACING, switched_on
@@ -26,22 +27,32 @@ def needs_mindio(scenario: Scenario) -> bool:
     return bool(set(switched_on(scenario.job.protection)) & NEEDS["MindIO"].keys())
 
 
-def needs_of_job(scenario: Scenario, sdk: str = "standin", registered: Registered | None = None) -> tuple[str, ...]:
-    """Return the needs of the ranks, where they run; ``sdk`` is the chosen one."""
+def needs_of_job(
+    scenario: Scenario, sdk: str = "standin", registered: Registered | None = None, beside: Path | None = None
+) -> tuple[str, ...]:
+    """Return the needs of the ranks, where they run; ``sdk`` is the chosen one.
+
+    With ``beside``, the scenario's directory, files of the job there can show that it needs less.
+    """
     kind = (registered or look_up_names(scenario)).job
-    needs = kind.needs_for(scenario)
+    needs = kind.needs_for(scenario) if beside is None else kind.needs_beside(scenario, beside)
     # Only a rehearsal brings a stand-in: a genuine job without the package has no mechanism, and says so late.
     vendors = sdk == "vendor" or (kind.traits.genuine and "mindspore" in needs)
     return (*needs, *(("mindio_ttp",) if vendors and needs_mindio(scenario) else ()))
 
 
-def needs_of_scenario(scenario: Scenario, registered: Registered | None = None) -> tuple[str, ...]:
-    """Return the needs of this machine: for the job, the platform and the faults, without its other machines' needs."""
+def needs_of_scenario(
+    scenario: Scenario, registered: Registered | None = None, beside: Path | None = None
+) -> tuple[str, ...]:
+    """Return the needs of this machine: for the job, the platform and the faults, without its other machines' needs.
+
+    ``beside`` is that of :func:`needs_of_job`.
+    """
     registered = registered or look_up_names(scenario)
     device = ("npu",) if scenario.job.device == "Ascend" else ()
     of_platform = (*BASE, *registered.platform.needed(scenario))
     needs = (
-        *needs_of_job(scenario, registered=registered),
+        *needs_of_job(scenario, registered=registered, beside=beside),
         *of_platform,
         *needs_of(*registered.kinds.values()),
         *device,
@@ -56,10 +67,14 @@ def needs_of_scenario(scenario: Scenario, registered: Registered | None = None) 
 
 
 def unknown_releases(
-    scenario: Scenario, versions: Mapping[str, str], sdk: str = "standin", registered: Registered | None = None
+    scenario: Scenario,
+    versions: Mapping[str, str],
+    sdk: str = "standin",
+    registered: Registered | None = None,
+    beside: Path | None = None,
 ) -> list[str]:
     """Return the packages that ranks use on other machines and whose release ``versions``, of this machine, lack."""
     registered = registered or look_up_names(scenario)
     met = registered.platform.met(scenario)
-    needed = needs_of_job(scenario, sdk, registered)
+    needed = needs_of_job(scenario, sdk, registered, beside)
     return sorted({need for need in needed if need in MODULES and need in met} - versions.keys())

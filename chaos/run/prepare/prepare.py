@@ -110,8 +110,8 @@ def prepare(loaded: LoadedScenario, cell: Cell, sdk: str, draw_seed: int | None 
         _planned(loaded, cell, registered, examined, draw_seed),
         registered,
         examined.traits,
-        needs_of_scenario(cell.scenario, registered),
-        needs_of_job(cell.scenario, chosen, registered),
+        needs_of_scenario(cell.scenario, registered, loaded.path.parent),
+        needs_of_job(cell.scenario, chosen, registered, loaded.path.parent),
         planned_inputs(registered, cell.scenario, loaded.path.parent, os.environ),
     )
 

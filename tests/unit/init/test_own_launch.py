@@ -119,4 +119,36 @@ def test_the_command_says_what_the_launcher_has_to_do(
     printed = capfd.readouterr().out
     assert "--launch: mpirun starts train.py on 2 ranks" in printed
     assert "mpirun has to start it for each rank (docs/guides/launchers.md)" in printed
-    assert "starts scripts of MindSpore with msrun" not in printed
+    assert "starts it with msrun" not in printed
+
+
+WITH_LINES = """
+import argparse, os
+import numpy as np
+import chaos_steps
+parser = argparse.ArgumentParser()
+parser.add_argument("--resume", action="store_true")
+args = parser.parse_args()
+done = 0
+path = f"saved/rank_{os.environ['RANK']}.npz"
+if args.resume:
+    done = int(np.load(path)["step"])
+    chaos_steps.loaded(path)
+for step in range(done + 1, 13):
+    chaos_steps.step_begins(step)
+    chaos_steps.step_ends()
+    if step % 4 == 0:
+        with chaos_steps.saving(path):
+            np.savez(path, step=step)
+"""
+
+
+def test_a_save_that_a_line_reports_needs_no_other_line(job: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (job / "numbers.py").write_text(WITH_LINES)
+    assert entry(["init", str(job), "--launch", "sh start.sh python numbers.py"]) == 0
+    printed = capfd.readouterr().out
+    assert "numbers.py:17: saving (chaos_steps) every 4 steps in saved/rank_{os.environ['RANK']}.npz" in printed
+    assert "numbers.py:12: loaded" in printed and "is not recorded" not in printed
+    assert "imports no framework that is known here: only the lines of chaos_steps show its steps" in printed
+    found = load_scenario(job / "numbers-kill.yaml").cells[0].scenario.job
+    assert (found.checkpoint_interval, found.resume_arguments) == (4, ("--resume",))

@@ -11,6 +11,7 @@ from chaos.agent.launcher.rank_variables import VARIABLE
 from chaos.jobs.kind import JobError, Launch, job_kind
 from chaos.jobs.own_launcher import check_command, own_argv, own_digests, rank_environment
 from chaos.machine.job.protocol import Place
+from chaos.run.prepare.needs import needs_of_job, needs_of_scenario
 from chaos.scenario.models.scenario import Scenario
 
 
@@ -68,3 +69,30 @@ def test_a_script_of_mindspore_starts_below_it_and_needs_no_msrun(tmp_path: Path
     assert VARIABLE in command.environment
     assert "msrun" not in kind.needs_for(given.scenario)
     assert "msrun" in kind.needs_for(launch(tmp_path, kind="mindspore").scenario)
+
+
+@pytest.mark.parametrize(
+    ("content", "command", "needed"),
+    [
+        ("import numpy  # no MindSpore", ["go"], False),
+        ("import numpy", None, True),
+        ("import mindspore", ["go"], True),
+        ("from mindformers import x", ["go"], True),
+    ],
+)
+@pytest.mark.parametrize("place", ["train.py", "module.py", "package/deep/part.py"])
+def test_a_script_without_mindspore_under_its_own_launcher_needs_no_mindspore(
+    tmp_path: Path, place: str, content: str, command: list[str] | None, needed: bool
+) -> None:
+    for name in ("train.py", "package/__init__.py", place):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content if name == place else "")
+    scenario = launch(tmp_path, kind="mindspore", script="train.py", command=command).scenario
+    assert ("mindspore" in needs_of_scenario(scenario, beside=tmp_path)) is needed
+    assert ("mindspore" in needs_of_job(scenario, beside=tmp_path)) is needed
+    assert "mindspore" in needs_of_job(scenario), "without its files nothing is known"
+
+
+def test_a_script_that_cannot_be_read_may_need_mindspore(tmp_path: Path) -> None:
+    scenario = launch(tmp_path, kind="mindspore", script="train.py", command=["go"]).scenario
+    assert "mindspore" in needs_of_job(scenario, beside=tmp_path)

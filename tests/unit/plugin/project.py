@@ -31,7 +31,7 @@ import chaos.run.prepare.prepare
 from chaos.scenario.names import KnownNames
 
 chaos.run.prepare.prepare.known_names = KnownNames
-chaos.pytest_plugin.needs.unmet_needs = lambda scenario, reports: {lacking!r}
+chaos.pytest_plugin.needs.unmet_needs = lambda scenario, beside, reports: {lacking!r}
 """
 
 FAKE = """\
@@ -105,7 +105,7 @@ class Project:
         """Make the machine lack something."""
         self.pytester.makeconftest(CONFTEST.format(lacking=what))
         self._patches.setattr(chaos.run.prepare.prepare, "known_names", KnownNames)
-        self._patches.setattr(chaos.pytest_plugin.needs, "unmet_needs", lambda scenario, reports: what)
+        self._patches.setattr(chaos.pytest_plugin.needs, "unmet_needs", lambda scenario, beside, reports: what)
 
     def scenario(self, name: str = "kill-rank", head: str = "", victim: str = "1") -> None:
         """Write scenarios/<name>.yaml."""

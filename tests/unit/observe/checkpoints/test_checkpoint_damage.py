@@ -239,3 +239,18 @@ def test_a_file_cut_after_it_was_read_has_no_values(tmp_path: Path) -> None:
         path.write_bytes(whole[:-lost])
         with pytest.raises(CheckpointError, match="got shorter while it was read"):
             values(checkpoint, "a.weight")
+
+
+@pytest.mark.parametrize("name", ["step_4.npz", "step_4.pt", "step_4"])
+def test_a_file_of_another_name_in_another_format_is_no_damaged_checkpoint(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"PK\x03\x04" + bytes(60))
+    with pytest.raises(CheckpointNotSupported, match="neither a MindSpore checkpoint nor safetensors, which are"):
+        read_checkpoint(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["step_4.ckpt", "step_4.safetensors"])
+def test_a_file_with_the_name_of_a_format_and_other_content_is_damaged(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"PK\x03\x04" + bytes(60))
+    with pytest.raises(CheckpointError, match="damaged, or encrypted") as caught:
+        read_checkpoint(tmp_path / name)
+    assert not isinstance(caught.value, CheckpointNotSupported)
