@@ -2,35 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from chaos.base.refusal import Refused
 from chaos.own.allowed import NOTHING, STAGES, Allowed, allowed, has_own_code, in_words, refuse_unallowed
 from chaos.own.settings import allowed_by_settings
-from chaos.run.prepare.prepared import Prepared
 from chaos.scenario.errors import printable
-from chaos.scenario.models.scenario import Scenario
+
+if TYPE_CHECKING:
+    from chaos.run.prepare.prepared import Prepared
+    from chaos.scenario.load import Cell, LoadedScenario
+    from chaos.scenario.models.scenario import Scenario
 
 
-def allowance(cells: Sequence[Prepared], checks: Sequence[str], hooks: Sequence[str]) -> Allowed:
+def allowance(cells: Iterable[tuple[LoadedScenario, Cell]], checks: Sequence[str], hooks: Sequence[str]) -> Allowed:
     """Return what the cells may run of their own. Raises click.UsageError for what is not allowed or not there."""
     allowance_of_call = NOTHING
     try:
         by_flags = allowed(checks, hooks)
-        for prepared in cells:
-            if not has_own_code(prepared.scenario):
+        for loaded, cell in cells:
+            if not has_own_code(cell.scenario):
                 continue
-            path = prepared.loaded.path.absolute()
+            path = loaded.path.absolute()
             for_cell = by_flags | allowed_by_settings(Path.cwd(), path)
-            refuse_unallowed(prepared.scenario, path.parent, for_cell)
+            refuse_unallowed(cell.scenario, path.parent, for_cell)
             allowance_of_call |= for_cell
     except Refused as error:
         raise click.UsageError(str(error)) from None
     return allowance_of_call
+
+
+def allowance_arguments(checks: Iterable[str], hooks: Iterable[str]) -> list[str]:
+    """Return the arguments that give another call of ``chaos run`` the same allowance."""
+    of_checks = [part for name in checks for part in ("--allow-checks", name)]
+    return of_checks + [part for command in hooks for part in ("--allow-hook", command)]
 
 
 def without_checks(prepared: Prepared) -> Prepared:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shlex
@@ -80,6 +81,20 @@ def refuse_unallowed(scenario: Scenario, directory: Path, allowance: Allowed) ->
                 f"{scenario.name}: there is no program {printable(hook.command[0])} to run as a hook: a name is looked "
                 f"for in PATH, a path such as ./prepare in {directory}"
             )
+
+
+def own_sources(scenario: Scenario, directory: Path) -> dict[str, str]:
+    """Return a digest for each file beside the scenario that its checks and hooks execute."""
+    checks = {module_of(name, directory) for name in scenario.checks}
+    programs = {directory / hook.command[0] for hook in _hooks(scenario) if "/" in hook.command[0]}
+    return {f"own code {path}": _digest(path) for path in sorted(checks | programs)}
+
+
+def _digest(path: Path) -> str:
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError:
+        return "not readable"
 
 
 def module_of(name: str, directory: Path) -> Path:

@@ -13,6 +13,7 @@ from typing import Any
 
 from chaos.jobs.inputs import BY_SIZE_AND_TIME
 from chaos.jobs.kind import JobError
+from chaos.own.allowed import own_sources
 from chaos.run.made_with import code_key
 from chaos.run.prepare.inputs import inputs_of
 from chaos.run.prepare.known_failure import failing_by, holding, unexpected
@@ -124,6 +125,7 @@ def keys_of_cells(
         except (JobError, OSError) as error:
             inputs = {"not readable": str(error)}
         inputs_by_name.update({f"{name} of cell {cell.name}": value for name, value in inputs.items()})
+        inputs_by_name.update(own_sources(scenario, loaded.path.parent))
     solid = {name: value for name, value in inputs_by_name.items() if not name.startswith(BY_SIZE_AND_TIME)}
     sources = key_of_runs(loaded.path, settings, package, versions(), solid)
     of = hashlib.blake2b((sources + json.dumps(inputs_by_name, sort_keys=True)).encode(), digest_size=8).hexdigest()

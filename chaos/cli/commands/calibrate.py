@@ -113,7 +113,7 @@ def command(
             raise click.UsageError(f"{loaded.path}: has {len(pairs)} cells; name one with --cell")
         before = "" if dry_run and not loaded.path.is_file() else read(loaded.path)
         (prepared,) = map(without_checks, prepare_cells(pairs, sdk))
-        allowed = NOTHING if run_names else allowance([prepared], (), ())
+        allowed = NOTHING if run_names else allowance([(prepared.loaded, prepared.cell)], (), ())
         make_reports(reports)
         arguments = context.ensure_object(Settings).arguments
         options = RunOptions(reports.resolve(), "none", cores, arguments, page=False, allowed=allowed)

@@ -115,8 +115,9 @@ def command(
 
     loaded = [load(text, settings, platform, inventory) for text in scenarios]
     draw_seed = fresh_seed() if seed is None else seed
-    cells_of_call = prepare_cells(pick_cells(loaded, cells), sdk, draw_seed)
-    allowed = allowance(cells_of_call, allow_checks, allow_hooks)
+    pairs = pick_cells(loaded, cells)
+    cells_of_call = prepare_cells(pairs, sdk, draw_seed)
+    allowed = allowance(pairs, allow_checks, allow_hooks)
     make_reports(reports)
 
     from chaos.run.options import RunOptions

@@ -11,7 +11,17 @@ from chaos.base.named_files import is_pipe
 from chaos.cli import codes, completion
 from chaos.cli.debug import debug_option
 from chaos.cli.interrupt import ended_like_ctrl_c
-from chaos.cli.options import cell_option, echo_json, json_option, reports_option, sdk_option, set_option
+from chaos.cli.options import (
+    allow_checks_option,
+    allow_hook_option,
+    cell_option,
+    echo_json,
+    json_option,
+    reports_option,
+    sdk_option,
+    set_option,
+)
+from chaos.cli.own_code import allowance, allowance_arguments
 from chaos.cli.paths import make_reports
 from chaos.cli.scenarios import load, pick_cells, refuse_impossible
 from chaos.cli.soak.random_soak import DrawnScenario, draw_scenarios, print_summary, summarise
@@ -58,6 +68,8 @@ if TYPE_CHECKING:
 @sdk_option
 @cell_option
 @reports_option
+@allow_checks_option
+@allow_hook_option
 @json_option
 @debug_option
 def command(
@@ -74,6 +86,8 @@ def command(
     sdk: str,
     cells: tuple[str, ...],
     reports: Path,
+    allow_checks: tuple[str, ...],
+    allow_hooks: tuple[str, ...],
     as_json: bool,
 ) -> int:
     """Run every cell until it has run --times times in all, and say how often it passed.
@@ -100,13 +114,15 @@ def command(
       chaos soak kill-rank.yaml disk-full.yaml --kill --times 100 --jobs 2
       chaos soak --random 60 --seed 7 --reports soak/
       chaos soak ttp-groups.yaml --sdk vendor --times 20
+      chaos soak lost.yaml --times 20 --allow-checks losses:falls
 
     \b
     Exit codes: 0 every run has passed (or failed as its finding says), 1 one
     failed, 2 one is unknown or was not made, 3 the harness failed (with
     --kill: something was left), 64 bad usage or scenario, 130 interrupted.
     """
-    _refuse_contradictions(scenarios, number, settings, cells)
+    given = bool(settings or cells or allow_checks or allow_hooks)
+    _refuse_contradictions(scenarios, number, given_with_number=given)
     make_reports(reports)
     drawn_by = 1 if seed is None else seed
     drawn = [] if number is None else _drawn(number, drawn_by, reports, kinds, mechanisms, sdk)
@@ -116,6 +132,8 @@ def command(
         else [(scenario.loaded, scenario.cell) for scenario in drawn]
     )
     refuse_impossible(pairs, sdk)
+    allowance(pairs, allow_checks, allow_hooks)
+    allowances = allowance_arguments(allow_checks, allow_hooks)
     times = times or (10 if number is None else 1)
     if kill:
         # Only this form needs the module, and it imports much.
@@ -123,19 +141,28 @@ def command(
 
         with ended_like_ctrl_c():
             return soak_kills(
-                pairs, reports, times=times, jobs=jobs, settings=settings, sdk=sdk, seed=seed, as_json=as_json
+                pairs,
+                reports,
+                times=times,
+                jobs=jobs,
+                settings=settings,
+                sdk=sdk,
+                seed=seed,
+                as_json=as_json,
+                allowances=allowances,
             )
-    soak = Soak(pairs, reports, times, jobs, keep == "all", settings, sdk)
+    soak = Soak(pairs, reports, times, jobs, keep == "all", settings, sdk, allowances)
     return _run(soak, drawn, drawn_by, times, reports, as_json=as_json)
 
 
-def _refuse_contradictions(
-    scenarios: tuple[str, ...], number: int | None, settings: dict[str, str], cells: tuple[str, ...]
-) -> None:
+def _refuse_contradictions(scenarios: tuple[str, ...], number: int | None, *, given_with_number: bool) -> None:
     if (number is None) == (not scenarios):
         raise click.UsageError("give scenarios, or --random for drawn ones")
-    if number is not None and (settings or cells):
-        raise click.UsageError("a drawn scenario has neither variables nor cells: leave --set and --cell out")
+    if number is not None and given_with_number:
+        raise click.UsageError(
+            "a drawn scenario has no variables, cells or code of its own: leave --set, --cell, --allow-checks and "
+            "--allow-hook out"
+        )
 
 
 def _given(

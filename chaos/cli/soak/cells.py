@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -27,11 +27,20 @@ Group = tuple["LoadedScenario", tuple["Cell", ...]]
 class SoakCells:
     """The cells of a soak by their names, with their keys from the beginning of the soak.
 
-    ``codes`` holds the code of each name: a recorded run of another code does not count.
+    ``codes`` holds the code of each name: a recorded run of another code does not count. ``allowances`` are the
+    arguments of ``chaos run`` that allow own checks and hooks.
     """
 
-    def __init__(self, groups: Mapping[CellName, Group], settings: Mapping[str, str], sdk: str, jobs: int) -> None:
+    def __init__(
+        self,
+        groups: Mapping[CellName, Group],
+        settings: Mapping[str, str],
+        sdk: str,
+        jobs: int,
+        allowances: Sequence[str] = (),
+    ) -> None:
         self.groups = groups
+        self._allowances = allowances
         self._settings = settings
         self._sdk = sdk
         self._jobs = jobs
@@ -51,8 +60,8 @@ class SoakCells:
         return self.codes.get(name) == code
 
     def arguments(self, name: CellName) -> list[str]:
-        """Return the arguments of ``chaos run`` that select the cells, their SDK, and a share of the cores."""
-        arguments = ["--sdk", self._sdk]
+        """Return the arguments of ``chaos run``: the cells, their SDK, allowed own code, and a share of the cores."""
+        arguments = ["--sdk", self._sdk, *self._allowances]
         arguments += [part for cell in self.groups[name][1] if cell.name for part in ("--cell", cell.name)]
         arguments += [part for key, value in self._settings.items() for part in ("--set", f"{key}={value}")]
         if self._jobs > 1:
@@ -63,8 +72,8 @@ class SoakCells:
         """Raise ClickException where a file behind the cell has changed: ``what`` was made from unknown files."""
         if self._key(name).sources != self._keys[name].sources:
             raise click.ClickException(
-                f"{self.path(name)}: the scenario, an input of its job, a version or the harness's own code has "
-                f"changed since the soak began: {what} does not count; start the soak again"
+                f"{self.path(name)}: the scenario, its checks and hooks, an input of its job, a version or the "
+                f"harness's code has changed since the soak began: {what} does not count; start the soak again"
             )
 
     def _key(self, name: CellName) -> Keys:

@@ -12,6 +12,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -61,9 +62,10 @@ def soak_kills(
     sdk: str,
     seed: int | None,
     as_json: bool,
+    allowances: Sequence[str] = (),
 ) -> int:
     """Make the remaining kills, print their results, and return the exit code."""
-    soak = KillSoak(pairs, reports, times, jobs, settings, sdk, seed)
+    soak = KillSoak(pairs, reports, times, jobs, settings, sdk, seed, allowances)
     interrupted = soak.run()
     tallies = soak.tallies()
     if as_json:
@@ -89,9 +91,10 @@ class KillSoak:
         settings: dict[str, str],
         sdk: str,
         seed: int | None,
+        allowances: Sequence[str] = (),
     ) -> None:
         groups = {name_of((cell,)): (loaded, (cell,)) for loaded, cell in pairs}
-        self._cells = SoakCells(groups, settings, sdk, jobs)
+        self._cells = SoakCells(groups, settings, sdk, jobs, allowances)
         self._places = reports / "kills"
         self._times = times
         self._jobs = jobs

@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import time
+from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,12 +39,13 @@ class Soak:
         keep_all: bool,
         settings: dict[str, str],
         sdk: str,
+        allowances: Sequence[str] = (),
     ) -> None:
         groups = [*groups_of(pairs)]
         by_name = {name_of(cells): (loaded, cells) for loaded, cells in groups}
         if len(by_name) < len(groups):
             raise click.UsageError("two of these scenarios have the same name; their runs could not be distinguished")
-        self._cells = SoakCells(by_name, settings, sdk, jobs)
+        self._cells = SoakCells(by_name, settings, sdk, jobs, allowances)
         self._reports = reports
         self._times = times
         self._jobs = jobs

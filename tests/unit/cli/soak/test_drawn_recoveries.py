@@ -144,7 +144,7 @@ def test_a_summary_counts_by_mechanism_and_says_why_one_did_not_pass(
     [
         ((), "give scenarios, or --random for drawn ones"),
         (("kill-rank", "--random", "3"), "give scenarios, or --random for drawn ones"),
-        (("--random", "3", "--set", "a=1"), "leave --set and --cell out"),
+        (("--random", "3", "--set", "a=1"), "leave --set, --cell, --allow-checks and --allow-hook out"),
         (("--random", "0"), "Invalid value for '--random'"),
     ],
 )
