@@ -32,7 +32,7 @@ _STATES: Mapping[str, str] = MappingProxyType(
         "train.joins": "starting",
         "step.begin": "training",
         "step.end": "training",
-        "train.end": "stopped",
+        "train.end": "trained",
         "barrier.reached": "held",
         "barrier.released": "training",
         "pause.enter": "stopped",
@@ -178,7 +178,7 @@ def _detail(event: Event) -> str:
         case "train.joins":
             return "waits for the state of a replica"
         case "train.end":
-            return "it has trained to its end"
+            return "it has trained its last step"
         case "pause.enter":
             return "pause"
         case "error.uncaught" | "error.reported":

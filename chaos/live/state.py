@@ -23,6 +23,7 @@ LETTERS: Mapping[str, str] = MappingProxyType(
         "stopped": "T",
         "saving": "S",
         "repairing": "R",
+        "trained": "d",
         "ended": "e",
         "ended by fault": "x",
         "ended unplanned": "X",

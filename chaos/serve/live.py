@@ -27,7 +27,7 @@ MOST_RANKS = 256
 
 _AGAIN_SECONDS = 0.5
 _LOOK_SECONDS = 2.0
-_ORDINARY = {"training", "not started", "starting", "not recorded", "ended"}
+_ORDINARY = {"training", "not started", "starting", "not recorded", "trained", "ended"}
 """States of a rank that do not stand out among many."""
 
 

@@ -22,6 +22,7 @@ _STYLES: Mapping[str, str] = MappingProxyType(
         "stopped": "yellow",
         "saving": "blue",
         "repairing": "magenta",
+        "trained": "green",
         "ended": "dim",
         "ended by fault": "red",
         "ended unplanned": "bold red reverse",
@@ -31,7 +32,7 @@ _STYLES: Mapping[str, str] = MappingProxyType(
 
 _FIRST = (
     *("ended unplanned", "faulted", "ended by fault", "repairing", "saving", "stopped", "held"),
-    *("loading", "starting", "not started", "training", "ended", "not recorded"),
+    *("loading", "starting", "not started", "training", "trained", "ended", "not recorded"),
 )
 """The states of a group's ranks, that which a reader has to see before the others."""
 
