@@ -104,7 +104,7 @@ THINGS = (
             "chaos/run/prepare/versions.py": PACKAGE_OF_PYTHON,
             "chaos/trends/from_result.py": PACKAGE_OF_PYTHON,
             "chaos/trends/row.py": PACKAGE_OF_PYTHON,
-            "chaos/scenario/models/job.py": DEFAULT,
+            "chaos/scenario/models/defaults.py": DEFAULT,
         },
     ),
     Things(

@@ -14,6 +14,8 @@ from chaos.cli.paths import find_run
 
 
 def _shares(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dict[str, float] | None:
+    if not values:
+        return None
     from chaos.scenario.models.terms import MEASURES
 
     shares: dict[str, float] = {}
@@ -27,7 +29,7 @@ def _shares(_: click.Context, __: click.Parameter, values: Sequence[str]) -> dic
             raise click.BadParameter(f"there is no measure {name!r}; there are {', '.join(sorted(MEASURES))}")
         if not 0 < share <= 1:
             raise click.BadParameter(f"the share of {name} must be above 0 and at most 1, not {text}")
-    return shares or None
+    return shares
 
 
 @click.command("compare", short_help="Compare two runs phase by phase.")

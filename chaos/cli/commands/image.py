@@ -7,7 +7,7 @@ import click
 from chaos.cli import codes
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json, json_option
-from chaos.scenario.models.docker import SKELETON
+from chaos.scenario.models.defaults import SKELETON
 
 
 @click.command("image", short_help="Make the image that nodes are made of on the platform docker.")

@@ -6,8 +6,6 @@ import click
 
 from chaos.cli.debug import debug_option
 from chaos.cli.options import echo_json
-from chaos.run.prepare.prepare import known_names
-from chaos.scenario.schema import scenario_schema
 
 
 @click.command("schema", short_help="Print the JSON Schema of a scenario.")
@@ -20,6 +18,9 @@ def command(markdown: bool) -> int:
     An editor with a YAML language server uses it when the file's first line is
       # yaml-language-server: $schema=scenario.schema.json
     """
+    from chaos.run.prepare.prepare import known_names
+    from chaos.scenario.schema import scenario_schema
+
     if markdown:
         from chaos.manual.scenario import reference
 

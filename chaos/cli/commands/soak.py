@@ -11,6 +11,7 @@ from chaos.base.named_files import is_pipe
 from chaos.cli import codes, completion
 from chaos.cli.debug import debug_option
 from chaos.cli.interrupt import ended_like_ctrl_c
+from chaos.cli.lazy_choice import LazyChoice
 from chaos.cli.options import (
     allow_checks_option,
     allow_hook_option,
@@ -21,17 +22,21 @@ from chaos.cli.options import (
     sdk_option,
     set_option,
 )
-from chaos.cli.own_code import allowance, allowance_arguments
 from chaos.cli.paths import make_reports
-from chaos.cli.scenarios import load, pick_cells, refuse_impossible
-from chaos.cli.soak.random_soak import DrawnScenario, draw_scenarios, print_summary, summarise
-from chaos.cli.soak.report import exit_code, print_tallies
-from chaos.cli.soak.runs import Soak
-from chaos.scenario.models.job import DEFAULT_KIND
-from chaos.soak.recoveries import recipes
+from chaos.scenario.models.defaults import DEFAULT_KIND
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from chaos.cli.soak.random_soak import DrawnScenario
+    from chaos.cli.soak.runs import Soak
     from chaos.scenario.load import Cell, LoadedScenario
+
+
+def _recipes() -> Iterable[str]:
+    from chaos.soak.recoveries import recipes
+
+    return recipes()
 
 
 @click.command("soak", short_help="Run scenarios many times and add up the verdicts.")
@@ -51,7 +56,7 @@ if TYPE_CHECKING:
     "--mechanism",
     "mechanisms",
     multiple=True,
-    type=click.Choice(tuple(recipes())),
+    type=LazyChoice(_recipes),
     help="Draw these only; may be repeated.",
 )
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Runs at the same time.")
@@ -121,6 +126,9 @@ def command(
     failed, 2 one is unknown or was not made, 3 the harness failed (with
     --kill: something was left), 64 bad usage or scenario, 130 interrupted.
     """
+    from chaos.cli.own_code import allowance, allowance_arguments
+    from chaos.cli.scenarios import refuse_impossible
+
     given = bool(settings or cells or allow_checks or allow_hooks)
     _refuse_contradictions(scenarios, number, given_with_number=given)
     make_reports(reports)
@@ -136,7 +144,6 @@ def command(
     allowances = allowance_arguments(allow_checks, allow_hooks)
     times = times or (10 if number is None else 1)
     if kill:
-        # Only this form needs the module, and it imports much.
         from chaos.cli.soak.kills import soak_kills
 
         with ended_like_ctrl_c():
@@ -151,6 +158,8 @@ def command(
                 as_json=as_json,
                 allowances=allowances,
             )
+    from chaos.cli.soak.runs import Soak
+
     soak = Soak(pairs, reports, times, jobs, keep == "all", settings, sdk, allowances)
     return _run(soak, drawn, drawn_by, times, reports, as_json=as_json)
 
@@ -169,6 +178,8 @@ def _given(
     scenarios: tuple[str, ...], settings: dict[str, str], cells: tuple[str, ...]
 ) -> list[tuple[LoadedScenario, Cell]]:
     """Return the cells of the scenarios that the command line names."""
+    from chaos.cli.scenarios import load, pick_cells
+
     return pick_cells([load(_not_piped(text), settings) for text in scenarios], cells)
 
 
@@ -176,12 +187,17 @@ def _drawn(
     number: int, seed: int, reports: Path, kinds: tuple[str, ...], mechanisms: tuple[str, ...], sdk: str
 ) -> list[DrawnScenario]:
     """Return the scenarios that the seed draws, kept in the reports directory."""
+    from chaos.cli.soak.random_soak import draw_scenarios
+
     kinds = kinds or (DEFAULT_KIND,)
     return draw_scenarios(number, seed, directory=reports / "random", kinds=kinds, mechanisms=mechanisms, sdk=sdk)
 
 
 def _run(soak: Soak, drawn: list[DrawnScenario], seed: int, times: int, reports: Path, *, as_json: bool) -> int:
     """Make the remaining runs, and show all results. Returns the exit code."""
+    from chaos.cli.soak.random_soak import print_summary, summarise
+    from chaos.cli.soak.report import exit_code, print_tallies
+
     with ended_like_ctrl_c():
         interrupted = soak.run()
     tallies = soak.tallies()

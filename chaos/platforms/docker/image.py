@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import chaos
 from chaos.platforms.docker.engine import IMAGE_LABEL, engine_errors
-from chaos.scenario.models.docker import SKELETON
+from chaos.scenario.models.defaults import SKELETON
 
 if TYPE_CHECKING:
     from docker import DockerClient

@@ -31,7 +31,7 @@ from chaos.run.prepare.registered import Registered, look_up_names
 from chaos.run.prepare.versions import with_timings_of
 from chaos.scenario.completion import Completion, Unfinished
 from chaos.scenario.errors import Problem, printable, quote
-from chaos.scenario.models.job import DEFAULT_KIND
+from chaos.scenario.models.defaults import DEFAULT_KIND
 from chaos.scenario.models.scenario import Scenario
 from chaos.scenario.names import KnownNames
 from chaos.scenario.rules_base import mapped, text

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from chaos.scenario.models.defaults import SKELETON
 from chaos.scenario.models.terms import Model
-
-SKELETON = "chaos-node:host"
-"""Name of the image that borrows this host's Python."""
 
 
 class Docker(Model):

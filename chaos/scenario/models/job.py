@@ -7,13 +7,11 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, model_validator
 
+from chaos.scenario.models.defaults import DEFAULT_KIND
 from chaos.scenario.models.mechanisms import registered
 from chaos.scenario.models.terms import Mechanism, Model, Seconds, Strategy
 
 _WORDS: tuple[Strategy, ...] = get_args(Strategy)
-
-DEFAULT_KIND = "rehearsal"
-"""The job kind of a scenario that names none."""
 
 MOST_STEPS_PER_UPDATE = 10_000
 """Most steps for one update of the optimizer."""

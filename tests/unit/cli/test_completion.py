@@ -115,6 +115,10 @@ def test_what_goes_wrong_offers_nothing(place: Path, monkeypatch: pytest.MonkeyP
         ("chaos list --mechanism tt", "plain,TTP"),
         ("chaos run --platform ku", "plain,kubernetes"),
         ("chaos report latest-of-none", "file,latest-of-none"),
+        ("chaos soak plain-kill-r", "plain,plain-kill-rank"),
+        ("chaos compare --at", "plain,--at-most"),
+        ("chaos image --n", "plain,--name"),
+        ("chaos schema --mar", "plain,--markdown"),
     ],
 )
 def test_a_shell_waits_for_no_heavy_import(line: str, answer: str) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from chaos.machine.job.protocol import PlatformError
-from chaos.scenario.models.docker import SKELETON
+from chaos.scenario.models.defaults import SKELETON
 from tests.unit.cli.kit import Ended
 
 Call = Callable[..., Ended]

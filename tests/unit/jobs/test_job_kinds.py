@@ -7,7 +7,8 @@ import pytest
 from chaos.base.registry import registry
 from chaos.doctor import all_probes
 from chaos.jobs.kind import job_kind
-from chaos.scenario.models.job import DEFAULT_KIND, Job
+from chaos.scenario.models.defaults import DEFAULT_KIND
+from chaos.scenario.models.job import Job
 
 KINDS = registry("jobs").names()
 
