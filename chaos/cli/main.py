@@ -137,6 +137,9 @@ def entry(arguments: Sequence[str] | None = None) -> int:
         if variable in os.environ:
             from click.shell_completion import shell_complete
 
+            from chaos.cli.bash_words import complete_split_words
+
+            complete_split_words()
             return shell_complete(cli, {}, name, variable, os.environ[variable])
     if (code := _refuse_closed(hold_closed_descriptors())) is not None:
         return code

@@ -33,7 +33,12 @@ JOB_HELP = "The directory that the job logs in (msrun's --log_dir) or works in, 
 job_option = click.option("--job", "name", metavar="DIR|PID", required=True, help=JOB_HELP)
 
 cell_option = click.option(
-    "--cell", "cells", multiple=True, metavar="NAME", help="Only this matrix cell; repeat it for more."
+    "--cell",
+    "cells",
+    multiple=True,
+    metavar="NAME",
+    shell_complete=completion.cells,
+    help="Only this matrix cell; repeat it for more.",
 )
 
 
@@ -60,7 +65,7 @@ def settings_option(about: str, shell_complete: Complete | None = None) -> Calla
     )
 
 
-set_option = settings_option("Give a variable of the scenario another value")
+set_option = settings_option("Give a variable of the scenario another value", shell_complete=completion.variables)
 
 
 allow_checks_option = click.option(

@@ -50,6 +50,7 @@ def _recipes() -> Iterable[str]:
     "kinds",
     multiple=True,
     metavar="KIND",
+    shell_complete=completion.jobs,
     help=f"Kind of the drawn jobs; may be repeated.  [default: {DEFAULT_KIND}]",
 )
 @click.option(

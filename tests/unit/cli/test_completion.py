@@ -10,10 +10,22 @@ from pathlib import Path
 import pytest
 from click.shell_completion import ShellComplete
 
+from chaos.cli.bash_words import BashWords
 from chaos.cli.main import COMMANDS, COMPLETE, cli
 
 PROGRAM = Path(sys.executable).with_name("chaos")
-HEAVY = {"jsonschema", "mindspore", "numpy", "pydantic", "rich", "yaml"}
+HEAVY = {"jsonschema", "mindspore", "numpy", "pydantic", "rich"}
+
+
+PHASES = """\
+chaos: 1
+name: phases
+tags: [mine, ttp]
+variables: {ranks: 4}
+matrix:
+  phase: [step.begin, step.end]
+  strategy: [dump, low level]
+"""
 
 
 def completed(*words: str) -> list[str]:
@@ -37,6 +49,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "scenarios").mkdir()
     (tmp_path / "scenarios" / "my-own.yaml").write_text("chaos: 1\nname: my-own\n")
+    (tmp_path / "scenarios" / "phases.yaml").write_text(PHASES)
+    (tmp_path / "scenarios" / "broken.yaml").write_text("chaos: 1\nmatrix: {a: [1\n")
     (tmp_path / "mine.yaml").write_text("chaos: 1\n")
     for number, name in enumerate(("b-1", "a-2", "c-3")):
         run = tmp_path / "reports" / name / "run.json"
@@ -61,6 +75,38 @@ def test_names_of_scenarios_are_completed(place: Path, command: str) -> None:
     assert completed(command, "plain-kill-r") == ["plain-kill-rank"]
     assert completed(command, "scenarios/") == ["<file>"]
     assert completed(command, "none-of-them") == ["<file>"]
+
+
+@pytest.mark.parametrize("command", ["run", "plan", "soak", "calibrate"])
+def test_cells_of_the_scenarios_on_the_line_are_completed(place: Path, command: str) -> None:
+    cells = [
+        f"phase=step.{end},strategy={strategy}" for end in ("begin", "end") for strategy in ("dump", '"low level"')
+    ]
+    assert completed(command, "phases", "--cell", "") == cells
+    assert completed(command, "phases", "--cell", "phase=step.e") == cells[2:]
+    assert completed(command, "--cell", "") == completed(command, "my-own", "--cell", "") == []
+    assert completed(command, "phases", "--set", "strategy=dump", "--cell", "") == cells[::2]
+    assert completed(command, "broken", "no-such", "-", "phases", "--cell", "phase=step.b") == cells[:2]
+    assert completed(command, "scenarios/phases.yaml", "--cell=phase=step.b") == cells[:2]
+
+
+@pytest.mark.parametrize("command", ["run", "plan", "soak", "calibrate"])
+def test_variables_and_axes_are_completed_and_the_values_of_the_file(place: Path, command: str) -> None:
+    assert completed(command, "phases", "--set", "") == ["ranks=", "phase=", "strategy="]
+    assert completed(command, "phases", "--set", "phase=step.b") == ["phase=step.begin"]
+    assert completed(command, "phases", "--set", "ranks=") == ["ranks=4"]
+    assert completed(command, "phases", "--set", "none=") == completed(command, "--set", "") == []
+
+
+def test_tags_are_completed(place: Path) -> None:
+    assert completed("list", "--tag", "min") == ["mindformers", "mindspore", "mine"]
+    assert completed("list", "scenarios", "--tag", "") == completed("list", "phases", "--tag", "") == ["mine", "ttp"]
+
+
+@pytest.mark.processes
+def test_a_named_pipe_is_left_to_the_command(place: Path) -> None:
+    os.mkfifo(place / "pipe")
+    assert completed("run", "pipe", "--cell", "") == []
 
 
 @pytest.mark.parametrize(
@@ -116,6 +162,7 @@ def test_what_goes_wrong_offers_nothing(place: Path, monkeypatch: pytest.MonkeyP
         ("chaos run --platform ku", "plain,kubernetes"),
         ("chaos report latest-of-none", "file,latest-of-none"),
         ("chaos soak plain-kill-r", "plain,plain-kill-rank"),
+        ("chaos soak --kind plai", "plain,plain"),
         ("chaos compare --at", "plain,--at-most"),
         ("chaos image --n", "plain,--name"),
         ("chaos schema --mar", "plain,--markdown"),
@@ -124,7 +171,41 @@ def test_what_goes_wrong_offers_nothing(place: Path, monkeypatch: pytest.MonkeyP
 def test_a_shell_waits_for_no_heavy_import(line: str, answer: str) -> None:
     asked = by_the_shell(line)
     assert asked.stdout.splitlines() == [answer]
+    assert not {*HEAVY, "yaml"} & set(asked.stderr.split())
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("chaos run kill-rank-phases --cell phase=f", "plain,phase=forward"),
+        ("chaos soak kill-rank --set v", "plain,victim="),
+        ("chaos list --tag smo", "plain,smoke"),
+    ],
+)
+def test_for_what_scenarios_hold_their_yaml_alone_is_read(line: str, answer: str) -> None:
+    asked = by_the_shell(line)
+    assert asked.stdout.splitlines() == [answer]
     assert not HEAVY & set(asked.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        ("run phases --cell phase = step.e", "step.end,strategy=dump"),
+        ("run phases --set phase =", "step.begin"),
+        ("run phases --cell = phase = step.end,strategy =", "'\"low level\"'"),
+        ("run phases --cell = ph", "phase=step.begin,strategy=dump"),
+        ("run phases --set ran", "ranks="),
+        ("run phases --sdk = v", "vendor"),
+    ],
+)
+def test_words_that_bash_has_split_at_an_equals_sign_are_completed(
+    place: Path, monkeypatch: pytest.MonkeyPatch, words: str, answer: str
+) -> None:
+    monkeypatch.setenv("COMP_WORDS", f"chaos {words}")
+    monkeypatch.setenv("COMP_CWORD", str(len(words.split())))
+    assert BashWords(cli, {}, "chaos", "_CHAOS_COMPLETE").complete().splitlines().count(f"plain,{answer}") == 1
 
 
 @pytest.mark.processes
@@ -136,9 +217,25 @@ def test_bash_fills_in_the_word() -> None:
             COMP_WORDS=({name} run plain-kill-r) COMP_CWORD=2
             {function} {PROGRAM.with_name(name)}
             echo "${{COMPREPLY[@]}}"
+            COMP_WORDS=({name} run kill-rank-phases --cell phase = f) COMP_CWORD=6 COMPREPLY=()
+            {function} {PROGRAM.with_name(name)}
+            echo "${{COMPREPLY[@]}}"
         """
         done = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
-        assert (done.stdout, done.stderr) == ("plain-kill-rank\n", "")
+        assert (done.stdout, done.stderr) == ("plain-kill-rank\nforward\n", "")
+
+
+@pytest.mark.processes
+def test_bash_writes_no_blank_behind_the_name_of_a_variable() -> None:
+    script = f"""
+        eval "$(_CHAOS_COMPLETE=bash_source {PROGRAM})"
+        compopt() {{ echo "$@"; }}
+        COMP_WORDS=(chaos run kill-rank --set vic) COMP_CWORD=4
+        _chaos_completion {PROGRAM}
+        echo "${{COMPREPLY[@]}}"
+    """
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("-o nospace\nvictim=\n", "")
 
 
 @pytest.mark.processes

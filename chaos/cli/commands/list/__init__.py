@@ -21,7 +21,12 @@ from chaos.scenario.models.mechanisms import mechanism_names
 @click.command("list", short_help="List scenarios by their folders.")
 @click.argument("paths", nargs=-1, metavar="[SCENARIO]...", shell_complete=completion.scenarios)
 @click.option(
-    "--tag", "tags", multiple=True, metavar="TAG", help="Only those with this tag; repeat it for all of them."
+    "--tag",
+    "tags",
+    multiple=True,
+    metavar="TAG",
+    shell_complete=completion.tags,
+    help="Only those with this tag; repeat it for all of them.",
 )
 @click.option(
     "--mechanism",

@@ -1,0 +1,55 @@
+"""Completion in bash of words with an equals sign, such as ``phase=forward``: bash splits them there, click does not.
+
+Bash has ``=`` among its word breaks: a line ``--cell phase=f`` comes as ``--cell``, ``phase``, ``=``, ``f``, and only
+the ``f`` is replaced by what is offered.
+"""
+
+from __future__ import annotations
+
+import shlex
+from typing import Any, ClassVar
+
+from click.shell_completion import BashComplete, CompletionItem, add_completion_class
+
+_WITHOUT_BLANK = """\
+    [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace
+    return 0
+"""
+"""Bash writes a blank behind a word that is complete; behind ``phase=`` a value follows."""
+
+
+class BashWords(BashComplete):
+    """Completion for bash: joins what it has split, offers the part that it replaces, and quotes it."""
+
+    source_template: ClassVar[str] = BashComplete.source_template.replace("    return 0\n", _WITHOUT_BLANK)
+    _stays = ""
+    """The part of the incomplete value that bash keeps."""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        """Return the words before the incomplete one, and it, each joined where bash has split it."""
+        before, incomplete = super().get_completion_args()
+        words: list[str] = []
+        for word in [*before, incomplete] if incomplete else before:
+            if words and (word.startswith("=") or words[-1].endswith("=")):
+                words[-1] += word
+            else:
+                words.append(word)
+        if not incomplete:
+            return words, ""
+        last = words.pop()
+        stays = last if incomplete == "=" else last.removesuffix(incomplete)
+        option, equals, value = last.partition("=") if last.startswith("-") else ("", "", last)
+        self._stays = stays.removeprefix(f"{option}{equals}")
+        return ([*words, option], value) if equals else (words, last)
+
+    def format_completion(self, item: CompletionItem[Any]) -> str:
+        """Return the answer for the script: the part that bash puts in, quoted for a shell."""
+        if item.type in ("dir", "file"):  # completed by bash itself
+            return super().format_completion(item)
+        rest = item.value.removeprefix(self._stays)
+        return f"{item.type},{shlex.quote(rest) if rest else rest}"
+
+
+def complete_split_words() -> None:
+    """Let bash be answered by :class:`BashWords`."""
+    add_completion_class(BashWords)
