@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date
 from difflib import unified_diff
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -97,6 +97,7 @@ def command(
     3 the harness failed; 64 bad usage or scenario; 130 interrupted.
     """
     from chaos.calibration.calibration import calibrate
+    from chaos.calibration.runs import job_of
     from chaos.calibration.store import read, undo
     from chaos.cli.own_code import allowance, without_checks
     from chaos.own.allowed import NOTHING
@@ -121,10 +122,15 @@ def command(
         if runs is None:
             return codes.INTERRUPTED
         calibration = calibrate(prepared.plan, runs, false_alarm)
-        change = _change(loaded.path, before, calibration, runs, dry_run=dry_run)
+        job = job_of(runs)
+        change = _change(loaded.path, before, calibration, runs, job, dry_run=dry_run)
     except Refused as error:
         raise click.UsageError(str(error)) from error
-    _show(prepared, calibration, [run.name for run in runs], change, as_json=as_json)
+    names = [run.name for run in runs]
+    if as_json:
+        echo_json(_as_json(prepared, calibration, names, job, written=bool(change) and not dry_run))
+    else:
+        _show(prepared, calibration, names, change)
     return codes.UNKNOWN if calibration.refusal is not None else codes.PASS
 
 
@@ -161,10 +167,11 @@ def _runs(
         return None
 
 
-def _change(path: Path, before: str, calibration: Calibration, runs: list[Recorded], *, dry_run: bool) -> str:
+def _change(
+    path: Path, before: str, calibration: Calibration, runs: list[Recorded], job: dict[str, str], *, dry_run: bool
+) -> str:
     """Write the limits into the scenario, unless it is a dry run. Return the difference of the texts."""
     from chaos.calibration.edit import MARK, with_limits
-    from chaos.calibration.runs import job_of
     from chaos.calibration.store import write
 
     if calibration.tolerance is None:
@@ -174,7 +181,6 @@ def _change(path: Path, before: str, calibration: Calibration, runs: list[Record
         f"{MARK}{len(runs)} fault-free runs on {date.today().isoformat()}, {limits} limits;",
         f"{MARK}at most {share:.2%} of sound runs exceed one of them (docs/guides/calibrate.md)",
     )
-    job = job_of(runs)
     after = with_limits(before, {**calibration.limits(), **({"measured": job} if job else {})}, comment)
     if not dry_run:
         write(path, before, after)
@@ -185,28 +191,38 @@ def _change(path: Path, before: str, calibration: Calibration, runs: list[Record
     return shown if dry_run else f"{shown}\nwritten; chaos calibrate {path} --undo takes it back"
 
 
-def _show(prepared: Prepared, calibration: Calibration, runs: list[str], change: str, *, as_json: bool) -> None:
+def _as_json(
+    prepared: Prepared, calibration: Calibration, runs: list[str], job: dict[str, str], *, written: bool
+) -> dict[str, Any]:
+    """Return the result. ``measured`` is the job that the limits are of, as it stands in the file beside them."""
+    limited = calibration.tolerance is not None
+    return {
+        "schema_version": 1,
+        "scenario": prepared.scenario.name,
+        "runs": runs,
+        "steps": prepared.scenario.job.steps,
+        "deterministic": calibration.noise.comparisons > 0 and calibration.noise.deterministic,
+        "comparisons": calibration.noise.comparisons,
+        "refusal": calibration.refusal,
+        "limits": calibration.limits() if limited else None,
+        "measured": job or None if limited else None,
+        "written": written,
+        "sentences": _sentences(prepared, calibration),
+    }
+
+
+def _sentences(prepared: Prepared, calibration: Calibration) -> list[str]:
+    """Return what was measured, and the lines of the job's script that have to do with its noise."""
     from chaos.calibration.calibration import sentences
 
-    lines = list(sentences(calibration))
+    signs = [] if calibration.noise.deterministic else [f"in {sign}" for sign in _signs(prepared)]
+    return [*sentences(calibration), *signs]
+
+
+def _show(prepared: Prepared, calibration: Calibration, runs: list[str], change: str) -> None:
     scenario = prepared.scenario
-    lines += [f"in {sign}" for sign in _signs(prepared)] if not calibration.noise.deterministic else []
-    if as_json:
-        limits = calibration.limits() if calibration.tolerance is not None else None
-        answer = {
-            "schema_version": 1,
-            "scenario": scenario.name,
-            "runs": runs,
-            "deterministic": calibration.noise.comparisons > 0 and calibration.noise.deterministic,
-            "comparisons": calibration.noise.comparisons,
-            "refusal": calibration.refusal,
-            "limits": limits,
-            "sentences": lines,
-        }
-        echo_json(answer)
-        return
     click.echo(f"{scenario.name}: {len(runs)} fault-free runs of {scenario.job.steps} steps")
-    for sentence in lines:
+    for sentence in _sentences(prepared, calibration):
         click.echo(f"  {sentence}")
     if calibration.refusal is not None:
         click.echo(f"no tolerance helps: {calibration.refusal}")

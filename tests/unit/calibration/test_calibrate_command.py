@@ -94,6 +94,7 @@ def test_equal_runs_need_no_limits(place: Path, capfd: pytest.CaptureFixture[str
     assert entry(["calibrate", "noisy.yaml", *runs(place / "reports", noise=False), "--json"]) == codes.PASS
     found = json.loads(capfd.readouterr().out)
     assert found["deterministic"] is True and found["limits"] is None and found["refusal"] is None
+    assert found["measured"] is None and found["written"] is False
     assert yaml.safe_load((place / "noisy.yaml").read_text())["expect"] == {"mechanism": "TTP"}
 
 
@@ -191,6 +192,21 @@ def test_the_job_is_recorded_beside_its_limits(place: Path, capfd: pytest.Captur
     assert plan_cell(loaded, loaded.cells[0]).equivalence.outdated_by == ()
     assert entry(["calibrate", "noisy.yaml", "--undo"]) == codes.PASS
     assert (place / "noisy.yaml").read_text() == _SCENARIO
+
+
+def test_the_answer_in_json_has_the_job_and_whether_the_limits_are_written(
+    place: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    job = job_of(place)
+    for name, recorded in (("with", job), ("without", None)):
+        options = [*runs(place / name, job=recorded), "--reports", name, "--json"]
+        for more, written in ((["--dry-run"], False), ([], True)):
+            assert entry(["calibrate", "noisy.yaml", *options, *more]) == codes.PASS
+            answer = json.loads(capfd.readouterr().out)
+            assert (answer["measured"], answer["written"], answer["steps"]) == (recorded, written, 12)
+            loss = load_scenario(place / "noisy.yaml", settings={}).cells[0].scenario.expect.loss
+            assert (loss is not None) == written
+        (place / "noisy.yaml").write_text(_SCENARIO)
 
 
 def test_runs_that_do_not_tell_their_job_give_limits_without_a_record(
