@@ -86,7 +86,7 @@ def environment(result: Result) -> Environment:
     machine = made.machine or {}
     facts += [(name, str(machine[name])) for name in ("system", "processors", "load") if name in machine]
     if made.cores:
-        facts.append(("cores of the job", ", ".join(map(str, made.cores))))
+        facts.append(("core numbers of the job", ", ".join(map(str, made.cores))))
     if made.code:
         facts.append(("digest of the harness", made.code))
     facts.append(("seed", str(result.seed)))

@@ -7,8 +7,11 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from chaos.checks.judge import judge
 from chaos.report.analyze import result_of
+from chaos.report.page.facts import environment
 from chaos.report.page.write import write_page
 from tests.kit.good_run import GoodRun, digests_of
 from tests.kit.page_data import passing
@@ -31,6 +34,16 @@ def test_a_sample_has_the_keys_of_a_page(run: GoodRun, page: PageOf) -> None:
     real, sample = set(keys(asdict(page(run)))), set(keys(passing()))
     assert sample - real == set()
     assert {path for path in real - sample if not path.startswith(".excerpts")} == set()
+
+
+@pytest.mark.parametrize(("cores", "shown"), [([0], "0"), ([0, 3], "0, 3")])
+def test_the_cores_of_the_job_are_shown_as_numbers_and_not_as_a_count(
+    run: GoodRun, tmp_path: Path, cores: list[int], shown: str
+) -> None:
+    directory = run.write(tmp_path / "run")
+    result = result_of(directory, judge(directory))
+    made = replace(result.made, cores=tuple(cores))
+    assert ("core numbers of the job", shown) in environment(replace(result, made=made)).facts
 
 
 def test_half_a_character_in_a_text_of_a_run_keeps_no_page_from_being_written(run: GoodRun, tmp_path: Path) -> None:
