@@ -11,8 +11,9 @@ import pytest
 from tests.documents.blocks import ROOT, TRANSLATIONS, blocks_of
 
 START = ROOT / "docs" / "start"
+GUIDES = [ROOT / "docs" / "guides" / "your-own-script.md"]
 PAIRS = {ROOT / "README.md": ROOT / "README.zh-CN.md"} | {
-    page: ROOT / "docs" / "zh" / page.name for page in sorted(START.glob("*.md"))
+    page: ROOT / "docs" / "zh" / page.name for page in (*sorted(START.glob("*.md")), *GUIDES)
 }
 
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
@@ -54,7 +55,7 @@ def table_rows(page: Path) -> list[int]:
     return [max(row.count(" | ") - (extra if row.count(" | ") == 3 else 0), 0) for row in rows]
 
 
-def test_every_page_for_a_start_has_a_translation() -> None:
+def test_every_page_for_a_start_and_the_named_guides_have_a_translation() -> None:
     assert set(PAIRS.values()) == set(TRANSLATIONS)
 
 
