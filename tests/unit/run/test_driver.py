@@ -213,6 +213,16 @@ def test_a_job_for_which_too_few_files_may_be_open_is_not_started(
     assert not (tmp_path / "reports").exists()
 
 
+def test_a_user_without_a_usable_key_is_refused_before_the_wait_for_cores(
+    drive: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("CHAOS_KEY", "no key")
+    monkeypatch.setattr("chaos.run.driver.Leases", lambda: pytest.fail("cores were asked for"))
+    with pytest.raises(Refused, match="the key in the variable CHAOS_KEY is none"):
+        drive()
+    assert not (tmp_path / "reports").exists()
+
+
 def test_suspended_ranks_are_continued_and_ended(drive: Run) -> None:
     outcome = drive(SUSPEND)
     history = history_of(outcome)
