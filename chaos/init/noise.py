@@ -13,8 +13,8 @@ _SEEDS = {"set_seed", "manual_seed"}
 _DRAWS = re.compile(r"rand|randn|randint|normal|uniform|permutation|shuffle|choice|standard_normal")
 
 
-def signs_of_noise(sources: Sequence[Source]) -> Iterator[str]:
-    """Yield each sign with its place.
+def signs_of_noise(sources: Sequence[Source], framework: str) -> Iterator[str]:
+    """Yield each sign with its place. Without a framework no weights are drawn unless the script draws them.
 
     Only a calibration measures whether the job is bit-exact (docs/guides/calibrate.md).
     """
@@ -23,7 +23,7 @@ def signs_of_noise(sources: Sequence[Source]) -> Iterator[str]:
     if drops:
         yield f"{drops[0].where}: {drops[0].name} draws at random in every step"
     seeds = [call for call in everything if call.name in _SEEDS]
-    if not seeds:
+    if framework and not seeds:
         yield "no set_seed: weights may begin differently in every run"
     for call in everything:
         shuffle = call.argument(None, "shuffle")

@@ -101,6 +101,7 @@ def _survey(directory: Path, script: Path, launch: LaunchLine | None, arguments:
     sources, left_out = read_with_modules(script, directory)
     own = tuple(arguments) if arguments is not None else () if launch is None else launch.arguments
     known = options(sources)
+    framework = _framework(sources)
     where = "--argument" if arguments is not None or launch is None else launch.where
     values = Values(sources, known, own, where)
     saved, loaded = saves(sources, values), loads(sources, values)
@@ -109,7 +110,7 @@ def _survey(directory: Path, script: Path, launch: LaunchLine | None, arguments:
         script,
         launch,
         own,
-        _framework(sources),
+        framework,
         read_loop(sources, values),
         tuple(saved),
         tuple(loaded),
@@ -117,7 +118,7 @@ def _survey(directory: Path, script: Path, launch: LaunchLine | None, arguments:
         tuple(resume_options(known, loaded, saved, values)),
         read_layout(sources, values),
         read_device(sources, known, values),
-        tuple(signs_of_noise(sources)),
+        tuple(signs_of_noise(sources, framework)),
         tuple(relative_paths(sources, own, directory)),
         tuple(left_out),
         values,

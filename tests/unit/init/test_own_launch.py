@@ -149,6 +149,7 @@ def test_a_save_that_a_line_reports_needs_no_other_line(job: Path, capfd: pytest
     printed = capfd.readouterr().out
     assert "numbers.py:17: saving (chaos_steps) every 4 steps in saved/rank_{os.environ['RANK']}.npz" in printed
     assert "numbers.py:12: loaded" in printed and "is not recorded" not in printed
+    assert "set_seed" not in printed, "nothing but the script draws its weights"
     assert "imports no framework that is known here: only the lines of chaos_steps show its steps" in printed
     found = load_scenario(job / "numbers-kill.yaml").cells[0].scenario.job
     assert (found.checkpoint_interval, found.resume_arguments) == (4, ("--resume",))
