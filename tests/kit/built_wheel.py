@@ -41,20 +41,26 @@ def build_wheel(directory: Path) -> Path:
 
 
 def install_wheel(wheel: Path, place: Path) -> Path:
-    """Return the directory of programs of a clean environment with the wheel and what it requires, without a network.
-
-    The required packages are links to those of this environment, so nothing else of it can be imported.
-    """
-    made = subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(place)], capture_output=True, text=True)
-    assert made.returncode == 0, made.stderr
-    (packages,) = place.glob("lib/python*/site-packages")
-    for found in _required("chaos-ascend"):
-        _link(found, packages)
-    python = str(place / "bin" / "python")
+    """Return the directory of programs of a clean environment with the wheel, made without a network."""
+    programs = bare_environment(place)
+    python = str(programs / "python")
     options = ["--quiet", "--no-deps", "--no-index", "--no-compile", "--disable-pip-version-check"]
     call = [sys.executable, "-m", "pip", "--python", python, "install", *options, str(wheel)]
     ended = subprocess.run(call, capture_output=True, text=True, env=_without_settings())
     assert ended.returncode == 0, ended.stderr
+    return programs
+
+
+def bare_environment(place: Path, python: str = sys.executable, *more: str) -> Path:
+    """Return the directory of programs of a clean environment with what the wheel requires, and ``more`` packages.
+
+    The packages are links to those of this environment, so nothing else of it can be imported.
+    """
+    made = subprocess.run([python, "-m", "venv", "--without-pip", str(place)], capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    (packages,) = place.glob("lib/python*/site-packages")
+    for found in (*_required("chaos-ascend"), *map(distribution, more)):
+        _link(found, packages)
     return place / "bin"
 
 
