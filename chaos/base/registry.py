@@ -22,6 +22,7 @@ from chaos.base.families import FAMILIES, BrokenFamily, Member, is_filled_by_fam
 from chaos.base.retired import retired_attributes, retired_keywords
 
 DISTRIBUTION = "chaos-ascend"
+_PAGE = "docs/guides/extending.md in the repository"
 REINSTALL = "run `pip install -e .` in the repository (or install the package again) and try once more"
 
 
@@ -194,7 +195,7 @@ class Registry:
             advice = "; ".join(retired_keywords(self.group, error)) or "it is made for another release of chaos"
             raise RegistryError(f"{self._origin(point)}, which cannot be made: {error}; {advice}") from error
         if not _is_own(point) and (retired := list(retired_attributes(self.group, loaded))):
-            raise RegistryError(f"{self._origin(point)}: {'; '.join(retired)} (docs/guides/extending.md)")
+            raise RegistryError(f"{self._origin(point)}: {'; '.join(retired)} ({_PAGE})")
         return loaded
 
     def _origin(self, point: EntryPoint | Member) -> str:
@@ -206,7 +207,7 @@ class Registry:
         """Return the error that the object called ``name`` does not derive from the required class ``base``."""
         return RegistryError(
             f"the {self.noun} {name!r} is registered as {self.points[name].value}, which must derive from {base} "
-            "(docs/guides/extending.md)"
+            f"({_PAGE})"
         )
 
     def _unknown(self, name: str) -> str:

@@ -68,7 +68,7 @@ def mindformers(machine: Machine) -> Probe:
         return Probe("mindformers", True, version or "a module without metadata")
     advice = (
         "pip install 'chaos-ascend[mindformers]', then its wheel with `pip install --no-deps mindformers` "
-        "(docs/guides/mindformers.md), or name a checkout in the scenario (job.checkout)"
+        "(docs/guides/mindformers.md in the repository), or name a checkout in the scenario (job.checkout)"
     )
     return Probe("mindformers", False, "not installed", advice)
 

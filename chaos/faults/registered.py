@@ -48,7 +48,7 @@ def _checked(of: FaultKind, derived: FaultKind | None) -> FaultKind | None:
     if derived is not None and (lacks := _lacking_base(derived)) is not None:
         raise registries.RegistryError(
             f"what the fault kind {of.name!r} is in a running job, {type(derived).__qualname__}, does not derive from "
-            f"{lacks}, as it has to (docs/guides/extending.md)"
+            f"{lacks}, as it has to (docs/guides/extending.md in the repository)"
         )
     return derived
 

@@ -155,7 +155,8 @@ def _with_places(words: Sequence[str], name: str, ranks: int | None) -> Iterator
 def _without_braces(word: str) -> str:
     if re.search(r"\{\w+\}", word):
         raise Refused(
-            f"{WHERE}: {word!r} has braces, which chaos fills in (docs/guides/launchers.md): write job.command by hand"
+            f"{WHERE}: {word!r} has braces, which chaos fills in: write job.command by hand "
+            "(docs/guides/launchers.md in the repository)"
         )
     return word
 
@@ -184,5 +185,5 @@ def _variables(words: Sequence[str], directory: Path, name: str) -> tuple[tuple[
         return (ranks[0], sizes[0]), f"{name} names {ranks[0]} and {sizes[0]}"
     return None, (
         f"nothing says how {name} numbers its ranks: each needs its number in one of {usual}, or in a variable that "
-        "job.rank_variables names (docs/guides/launchers.md)"
+        "job.rank_variables names (docs/guides/launchers.md in the repository)"
     )

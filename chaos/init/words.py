@@ -83,7 +83,7 @@ def advice_lines(survey: Survey, draft: Draft) -> Iterator[str]:
     if survey.noise:
         yield "two runs of it may not be equal bit for bit:"
         yield from (f"  {sign}" for sign in survey.noise)
-        yield f"  chaos calibrate {draft.name}.yaml measures it, and writes the tolerance (docs/guides/calibrate.md)"
+        yield f"  chaos calibrate {draft.name}.yaml measures it, and writes the tolerance"
 
 
 def launch_lines(own: OwnLaunch | None) -> Iterator[str]:
@@ -93,7 +93,7 @@ def launch_lines(own: OwnLaunch | None) -> Iterator[str]:
     yield own.numbering
     yield (
         f"chaos puts the command of a rank behind the words of job.command: {own.line.launcher} has to start it for "
-        "each rank (docs/guides/launchers.md)"
+        "each rank (docs/guides/launchers.md in the repository)"
     )
 
 
@@ -114,10 +114,10 @@ def _loop_advice(survey: Survey, draft: Draft) -> Iterator[str]:
     if loop.lines:
         yield "the script reports its steps by chaos_steps"
     elif loop.form == "own" and not why_not:
-        yield f"{loop.where}: no line has to be added: chaos finds the steps of such a loop (docs/guides/own-loops.md)"
+        yield f"{loop.where}: no line has to be added: chaos finds the steps of such a loop"
     elif loop.form == "own":
         yield f"{loop.where}: chaos may be unable to count the steps: {'; '.join(why_not)}"
-        yield "  if chaos run says that no step was seen, add three lines (docs/guides/own-loops.md):"
+        yield "  if chaos run says that no step was seen, add three lines:"
         step = loop.variable or "number"
         yield "    chaos steps > chaos_steps.py"
         yield "    chaos_steps.state_is(network, optimizer)      # before the loop, once"
@@ -140,7 +140,7 @@ def _checkpoint_advice(survey: Survey, draft: Draft) -> Iterator[str]:
         if not save.recorded:
             yield (
                 f"{save.where}: {save.call.name} is not recorded by itself: add chaos_steps.saved(path) behind it "
-                "(docs/guides/own-loops.md)"
+                "(chaos steps prints that file)"
             )
         if save.outside:
             yield (

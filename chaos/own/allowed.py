@@ -123,7 +123,8 @@ def _advice(scenario: Scenario, what: str, option: str, key: str, name: str, all
     in_toml = json.dumps(shown, ensure_ascii=False)
     return (
         f"{scenario.name}: {printable(what)}, and it runs only where you allow it{similar}: look at it, then give "
-        f"{option} {shlex.quote(shown)}, or write {key} = [{in_toml}] into chaos.toml (docs/guides/own-code.md)"
+        f"{option} {shlex.quote(shown)}, or write {key} = [{in_toml}] into chaos.toml "
+        "(docs/guides/own-code.md in the repository)"
     )
 
 

@@ -76,7 +76,7 @@ class ScenarioItem(pytest.Item):
         # Only now, since a finding may hold with one SDK only, and the result names the SDK of the run.
         if known is not None:
             where = ", ".join(self._failing()) + (f" with the SDK {known.sdk}" if known.sdk else "")
-            reason = f"{known.id}: known defect, fails in {where}; see docs/reference/findings.md"
+            reason = f"{known.id}: known defect, fails in {where}; see docs/reference/findings.md in the repository"
             self.add_marker(pytest.mark.xfail(reason=reason, raises=ScenarioFailed, strict=known.always))
         if self._verdict() == "fail":
             self._fail(known)

@@ -73,7 +73,7 @@ class BaseRuns:
         archive = archive_of(name)
         if archive.exists():
             unpack(archive, target)
-            _refuse_bad(name, target, "; record it anew (docs/design/selftest.md)")
+            _refuse_bad(name, target, "; record it anew (docs/design/selftest.md in the repository)")
             return target
         scenario = scenario_of(name)
         key = code_key(scenario.read_text("utf-8") + json.dumps(self._versions), _PACKAGE, without=_JUDGING)

@@ -73,7 +73,7 @@ def _nothing_registered(kind: str, package: str) -> str:
     except RegistryError:
         here = None
     if here is not None:
-        where = f"({GROUP}, docs/guides/extending.md)"
+        where = f"({GROUP}, docs/guides/extending.md in the repository)"
         return f"no proof of the fault kind {kind} is registered: {here} must register one {where}"
     missing = (
         f"the run had it from {package}, which is not installed here" if package else "its package is not installed"

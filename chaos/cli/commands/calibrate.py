@@ -179,7 +179,7 @@ def _change(
     share, limits = calibration.tolerance.false_alarm, len(calibration.tolerance.limits)
     comment = (
         f"{MARK}{len(runs)} fault-free runs on {date.today().isoformat()}, {limits} limits;",
-        f"{MARK}at most {share:.2%} of sound runs exceed one of them (docs/guides/calibrate.md)",
+        f"{MARK}at most {share:.2%} of sound runs exceed one of them",
     )
     after = with_limits(before, {**calibration.limits(), **({"measured": job} if job else {})}, comment)
     if not dry_run:

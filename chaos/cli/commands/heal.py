@@ -126,7 +126,8 @@ def _print(report: HealReport) -> None:
     if report.refused:
         by_hand = f"chaos heal {report.path} --trust"
         click.echo(f"  {'next':<6}  if you know what the lines above do, {by_hand} goes through them with you")
-        click.echo(f"  {'':<6}  (docs/design/security.md); on the machine, and as the user, that made it: chaos heal")
+        click.echo(f"  {'':<6}  (docs/design/security.md in the repository); on the machine, and as the user, that")
+        click.echo(f"  {'':<6}  made it: chaos heal")
     if report.failed:
         again = report.again or f"chaos heal {report.path}"
         click.echo(f"  {'next':<6}  fix what the lines above name, then: {again}")

@@ -9,7 +9,7 @@ from chaos.cli.options import echo_json
 
 
 @click.command("schema", short_help="Print the JSON Schema of a scenario.")
-@click.option("--markdown", is_flag=True, help="Print the reference of docs/reference/scenario.md instead.")
+@click.option("--markdown", is_flag=True, help="Print the reference of all keys as Markdown instead.")
 @debug_option
 def command(markdown: bool) -> int:
     """Print the JSON Schema (draft-07) of a scenario file.

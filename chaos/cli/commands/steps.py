@@ -18,8 +18,8 @@ def command() -> int:
     """Print the file chaos_steps.py, which a script with a training loop of its own imports.
 
     \b
-    Put it beside the script. It works without chaos too (see
-    docs/guides/own-loops.md):
+    Put it beside the script. It works without chaos too, and its head
+    shows the lines of a loop:
       chaos steps > chaos_steps.py
     """
     click.echo(_FILE.read_text(encoding="utf-8"), nl=False)

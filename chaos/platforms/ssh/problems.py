@@ -55,7 +55,9 @@ def _between_hosts(hosts: Sequence[Host]) -> Iterator[tuple[str, str, str]]:
     for host in hosts:
         if not host.network:
             message = f"the inventory does not let faults change the network of host {host.name}"
-            hint = "where they may, say network: true for it; docs/guides/ssh.md tells what that permits"
+            hint = (
+                "where they may, say network: true for it; docs/guides/ssh.md in the repository tells what that permits"
+            )
             yield _INVENTORY, message, hint
         address, advice = host.data_address, "give each host the IPv4 number of its own on the job's network"
         try:

@@ -8,9 +8,7 @@ from typing import Any
 from chaos.base.rank_sets import by_word, named
 from chaos.machine.linux.children import ExitStatus
 
-ADVICE = (
-    "add the three lines of chaos_steps to the loop (`chaos steps` prints the file, docs/guides/own-loops.md the lines)"
-)
+ADVICE = "add the three lines of chaos_steps to the loop (`chaos steps` prints the file, whose head shows the lines)"
 
 _ENDED_WELL = str(ExitStatus(code=0))
 

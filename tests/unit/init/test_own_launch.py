@@ -118,7 +118,7 @@ def test_the_command_says_what_the_launcher_has_to_do(
     assert entry(["init", "--launch", "mpirun -n 2 python train.py", "--steps=9"]) == 0
     printed = capfd.readouterr().out
     assert "--launch: mpirun starts train.py on 2 ranks" in printed
-    assert "mpirun has to start it for each rank (docs/guides/launchers.md)" in printed
+    assert "mpirun has to start it for each rank (docs/guides/launchers.md in the repository)" in printed
     assert "starts it with msrun" not in printed
 
 

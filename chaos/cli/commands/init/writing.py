@@ -50,7 +50,7 @@ _DIRECTORY = click.Path(file_okay=False, path_type=Path)
     show_default=True,
     metavar="KIND",
     shell_complete=completion.kinds,
-    help="The fault (docs/reference/faults.md).",
+    help="The fault, one of those that chaos faults lists.",
 )
 @click.option("--fault-step", type=click.IntRange(min=1), help="Its step. Default: behind the first checkpoint.")
 @click.option("--name", metavar="NAME", help="Name of the scenario and of its file. Default: SCRIPT-FAULT.")
