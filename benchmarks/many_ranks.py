@@ -16,7 +16,7 @@ from pathlib import Path
 LIMIT = 1.3
 """The work a rank with many ranks, as a multiple of that with few."""
 
-SCENARIO = Path(__file__).parents[1] / "scenarios" / "plain-kill-rank.yaml"
+SCENARIO = Path(__file__).parents[1] / "scenarios" / "mechanisms" / "ttp" / "plain-kill-rank.yaml"
 SECONDS = 3600
 
 CALL = """\
