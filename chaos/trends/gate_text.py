@@ -81,9 +81,10 @@ def _too_few(result: GateResult) -> Iterator[str]:
         if entries := [entry for entry in entries if entry.newest]:
             fewest = min(entries, key=lambda entry: entry.comparable)
             runs = fewest.newest + fewest.before
-            like = "" if fewest.comparable == runs else f", {fewest.comparable} of them on like hosts with a like load"
+            alike = fewest.comparable == runs or not fewest.before
+            like = "" if alike else f", {fewest.comparable} of them on like hosts with a like load"
             phases = ", ".join(entry.phase for entry in entries)
-            yield f"{name}: too few samples: {runs} passing runs{like}, {fewest.needed} are needed ({phases})"
+            yield f"{name}: too few samples: {count(runs, 'passing run')}{like}, {fewest.needed} are needed ({phases})"
 
 
 def _whole(result: GateResult) -> str:
@@ -91,12 +92,19 @@ def _whole(result: GateResult) -> str:
     if not result.cells:
         return "unknown: there are no runs to compare"
     compared = (
-        f"{result.tests} phases of {result.cells} cells: the newest {rules.newest} runs against up to {rules.against} "
-        f"before them"
+        f"{count(result.tests, 'phase')} of {count(result.cells, 'cell')}: the newest {rules.newest} runs against up "
+        f"to {rules.against} before them"
     )
     faults = len(result.slower) + len(result.worse) + len(result.flaky)
-    findings = f"{faults} findings in " if faults else "nothing got worse in " if result.verdict == "pass" else ""
+    findings = (
+        f"{count(faults, 'finding')} in " if faults else "nothing got worse in " if result.verdict == "pass" else ""
+    )
     return f"{result.verdict}: {findings}{compared}"
+
+
+def count(number: int, noun: str) -> str:
+    """Return a count in words: ``1 run``, ``17 runs``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def changed(changes: Mapping[str, tuple[str, str]]) -> str:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from chaos.trends.gate_text import changed
+from chaos.trends.gate_text import changed, count
 from chaos.trends.trend import PhaseTrend, Trend
 
 _BARS = "▁▂▃▄▅▆▇█"
@@ -24,8 +24,10 @@ COLUMNS = ("cell", "run", "phase", "seconds")
 def print_trends(trends: Iterable[Trend], console: Console) -> None:
     """Print a table for each cell, and its change points below it. Text of runs is text, never markup."""
     for trend in trends:
-        counts = ", ".join(f"{count} {verdict}" for verdict, count in trend.verdicts.items() if count)
-        console.print(Text(f"{trend.name}: {trend.runs} runs ({counts}), {trend.first[:10]} to {trend.last[:10]}"))
+        counts = ", ".join(f"{number} {verdict}" for verdict, number in trend.verdicts.items() if number)
+        console.print(
+            Text(f"{trend.name}: {count(trend.runs, 'run')} ({counts}), {trend.first[:10]} to {trend.last[:10]}")
+        )
         table = Table(box=None, pad_edge=False)
         for name in ("phase", "runs", "p50 s", "p95 s", "spread", "from old to new"):
             table.add_column(name, justify="left" if name in ("phase", "from old to new") else "right")

@@ -181,9 +181,9 @@ says 'pass: 2 cells run, see nights/summary.json'
 ends 0 chaos report nights
 [ -s nights/index.html ] || fail "there is no nights/index.html"
 ends 0 chaos trend --reports nights
-says 'mine: 1 runs (1 pass)'
+says 'mine: 1 run (1 pass)'
 ends 2 chaos gate --against last:30 --reports nights
-says 'too few samples'
+says 'mine: too few samples: 1 passing run, '
 ends 0 chaos heal --reports nights
 
 step "Every promise was kept"

@@ -129,7 +129,10 @@ def why_unknown(plan: Plan, history: History, artifacts: Artifacts) -> tuple[str
             return f"{observation}: {why}", (load.source,)
         try:
             if step_at_resume(history, artifacts, files[path]) is None:
-                return f"{observation}, which holds no step", (load.source, artifacts.relative(path))
+                return f"{observation}, which holds neither step_num nor global_step", (
+                    load.source,
+                    artifacts.relative(path),
+                )
         except CheckpointError as error:
             return f"{observation}, which cannot be read: {error.problem}", (load.source, artifacts.relative(path))
     listed = loads_listed(history, artifacts, loads, everything)

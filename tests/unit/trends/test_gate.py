@@ -185,6 +185,12 @@ def test_too_few_runs_are_unknown_and_it_says_how_many_are_needed() -> None:
     assert gate(steady(needed)).verdict == "pass"
 
 
+def test_one_run_is_named_without_a_word_about_hosts() -> None:
+    said = "\n".join(sentences(gate([a_row(0)])))
+    assert ": too few samples: 1 passing run, " in said and "like hosts" not in said
+    assert "phases of 1 cell: the newest 10 runs" in said
+
+
 def test_no_run_at_all_is_unknown() -> None:
     assert gate([]).verdict == "unknown"
     assert list(sentences(gate([]))) == ["unknown: there are no runs to compare"]

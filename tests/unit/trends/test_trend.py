@@ -76,7 +76,7 @@ def test_names_of_runs_are_text_and_no_markup() -> None:
     print_trends(trends([a_row(0, "[red]x[/red]", {"[bold]load": 1.0})]), console)
     assert isinstance(console.file, io.StringIO)
     shown = console.file.getvalue()
-    assert "[red]x[/red]: 1 runs (1 pass)" in shown and "[bold]load" in shown
+    assert "[red]x[/red]: 1 run (1 pass)" in shown and "[bold]load" in shown
 
 
 def test_csv_has_each_time_and_no_formula() -> None:

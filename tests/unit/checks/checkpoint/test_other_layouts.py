@@ -277,7 +277,7 @@ def test_a_resume_from_a_file_without_a_step_is_unknown_and_names_it(judged: Jud
     run = with_weights(moved_run(NAMED))
     for rank in range(RANKS):
         run.only("load.begin", attempt="resume", rank=rank)["path"] = WEIGHTS.format(rank)
-    seen = f"rank 0 loaded {WEIGHTS.format(0)}, which holds no step"
+    seen = f"rank 0 loaded {WEIGHTS.format(0)}, which holds neither step_num nor global_step"
     assert said(judged(run), "resume", "unknown", f"{STEP_KNOWN} | {seen}")
 
 
