@@ -19,7 +19,7 @@ from chaos.run.open_files import refuse_too_few
 from chaos.run.options import RunOptions, RunOutcome
 from chaos.run.prepare.prepared import Prepared
 from chaos.run.progress import Progress
-from chaos.store.key import known_seal
+from chaos.store.key import seal_of
 
 _CORES_SECONDS = 4 * 3600.0
 """How long a run waits for processor cores that other runs hold."""
@@ -38,7 +38,7 @@ def run_cell(prepared: Prepared, options: RunOptions, progress: Progress, *, clo
     _refuse_if_lacking(prepared)
     if prepared.registered.platform.own_limits:
         refuse_too_few(prepared.scenario.cluster.ranks)
-    known_seal("")  # refuses a key that proves nothing now: the wait for cores may take hours
+    seal_of("")  # makes the key or refuses now: the wait for cores may take hours
     leases = Leases()
     core_count = options.cores or len(os.sched_getaffinity(0))
     patience = Patience(_CORES_SECONDS, clock)

@@ -84,18 +84,21 @@ cat >job/start.sh <<'SHELL'
 # Start the ranks of a job: sh start.sh RANKS COMMAND...
 ranks=$1
 shift
+rm -rf exchange
+mkdir exchange
 for rank in $(seq 0 $((ranks - 1))); do
     RANK=$rank WORLD_SIZE=$ranks "$@" &
 done
 wait
 SHELL
 cat >job/train.py <<'PYTHON'
-"""Fit a line through made-up points with momentum, and save a checkpoint every 4 steps."""
+"""Fit a line through made-up points with momentum on all ranks, and save a checkpoint every 4 steps."""
 
 import argparse
 import json
 import os
 import struct
+import time
 from pathlib import Path
 
 import chaos_steps
@@ -106,6 +109,17 @@ parser.add_argument("--steps", type=int, default=12)
 parser.add_argument("--save-every", type=int, default=4)
 parser.add_argument("--resume", action="store_true")
 args = parser.parse_args()
+rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+
+
+def all_reduce(step, gradient):
+    """Return the mean of the gradients of all ranks, which hand them over in files."""
+    np.save(f"exchange/{rank}.npy", gradient)
+    os.rename(f"exchange/{rank}.npy", f"exchange/{step}_{rank}.npy")
+    files = [Path(f"exchange/{step}_{other}.npy") for other in range(ranks)]
+    while not all(file.exists() for file in files):
+        time.sleep(0.001)
+    return sum(np.load(file) for file in files) / ranks
 
 
 def save(path, arrays):
@@ -129,7 +143,7 @@ def load(path):
     return {name: np.frombuffer(content[slice(*entry["data_offsets"])]) for name, entry in header.items()}
 
 
-saved = Path("saved") / f"rank_{os.environ['RANK']}"
+saved = Path("saved") / f"rank_{rank}"
 weights = {"weight": np.zeros(3)}
 momenta = {"momentum.weight": np.zeros(3)}
 done = 0
@@ -143,10 +157,11 @@ if args.resume:
 
 chaos_steps.state_is(weights, momenta)
 for step in range(done + 1, args.steps + 1):
-    points = np.random.default_rng(step).normal(size=(16, 3))
+    points = np.random.default_rng([step, rank]).normal(size=(16, 3))
     chaos_steps.step_begins(step, points)
     errors = points @ weights["weight"] - points @ [1.0, -2.0, 0.5]
-    momenta["momentum.weight"][:] = 0.9 * momenta["momentum.weight"] + points.T @ errors / 16
+    gradient = all_reduce(step, points.T @ errors / 16)
+    momenta["momentum.weight"][:] = 0.9 * momenta["momentum.weight"] + gradient
     weights["weight"] -= 0.05 * momenta["momentum.weight"]
     chaos_steps.step_ends(float((errors**2).mean()))
     if step % args.save_every == 0:
