@@ -77,7 +77,14 @@ def import_mindspore(machine: Machine) -> Probe:
     """Import MindSpore in a process of its own: slower than the metadata, but it also finds a broken installation."""
     command = [str(machine.executable), "-c", "import mindspore; print(mindspore.__version__)"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_DEEP_SECONDS, stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_DEEP_SECONDS,
+        )
     except subprocess.TimeoutExpired:
         return Probe("mindspore import", False, f"took more than {_DEEP_SECONDS:g} s", "look for a hanging driver")
     if done.returncode == 0:

@@ -38,6 +38,7 @@ class StoppableRuns:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE if keep_errors else subprocess.DEVNULL,
             text=True,
+            errors="replace",  # a command may write in another encoding (PYTHONIOENCODING)
             start_new_session=True,  # Ctrl-C is handed on, once
         )
         self._running.add(process)

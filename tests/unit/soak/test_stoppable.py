@@ -25,6 +25,16 @@ def test_what_a_command_wrote_and_how_it_ended_is_told() -> None:
     assert runs.finish(speaks, keep_errors=True) == Finished(3, "out\n", "err\n")
 
 
+def test_a_command_that_writes_in_another_encoding_ends_as_any_other() -> None:
+    speaks = [
+        sys.executable,
+        "-c",
+        r"import sys; sys.stdout.buffer.write(b'\xa1\xfa\n'); sys.stderr.buffer.write(b'\xff')",
+    ]
+    ended = StoppableRuns().finish(speaks, keep_errors=True)
+    assert (ended.code, ended.output.isascii(), len(ended.errors)) == (0, False, 1)
+
+
 def test_all_that_run_are_told_to_end_and_later_ones_too(tmp_path: Path) -> None:
     runs = StoppableRuns()
     places = [tmp_path / name for name in ("one", "two")]
