@@ -206,7 +206,7 @@ class Attempt:
 
     def _not_exited(self) -> str:
         left = set(range(self._size)) - self._exited.keys() - self._injection.suspended
-        at = self._words.positions(left, self._exited, self._steps)
+        at = self._words.positions(left, self._exited, self._steps) if left else "the launcher"
         return f"not exited: {at}; see {self._logs_dir}"
 
     def _wait(

@@ -72,6 +72,8 @@ class RankWords:
             if (text := last_error(newest_log(self.logs, rank))) is not None:
                 # Ranks that fail alike say the same, each with its own number in it.
                 words.setdefault(re.sub(r"\brank \d+\b", "rank", text), (text, []))[1].append(rank)
+        if not words:  # a launcher such as mpirun forwards what the ranks print, and writes no log for each
+            return last_error(self.logs / "msrun.log") or ""
         return _few([text if by == [first] else f"{named(by)} said: {text}" for text, by in words.values()])
 
     def _count(self, ranks: list[int]) -> str:

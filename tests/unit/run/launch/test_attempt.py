@@ -223,6 +223,15 @@ def test_what_the_ranks_said_last_is_quoted_once_for_all_who_said_it(make: Make,
     ) in str(failed.value)
 
 
+def test_ranks_without_a_log_are_quoted_from_the_launchers(make: Make, tmp_path: Path) -> None:
+    launch = make()
+    logs = tmp_path / "logs" / "train"
+    logs.mkdir(parents=True)
+    (logs / "msrun.log").write_text("ImportError: no numpy\n")
+    with pytest.raises(JobFailed, match="ImportError: no numpy"):
+        launch.follow(launch.join, lambda: launch.end(1, code=1))
+
+
 def test_of_many_ranks_that_end_it_is_said_how_many_which_was_first_and_what_that_said(
     make: Make, tmp_path: Path
 ) -> None:
@@ -434,6 +443,14 @@ def test_ranks_that_never_exit_are_named_with_their_step(make: Make, tmp_path: P
         launch.follow(launch.join, lambda: launch.step(1), lambda: launch.step(7, 3), lambda: launch.end(0, 2))
     assert (expired.value.name, expired.value.seconds) == ("end", 30.0)
     assert expired.value.detail == f"not exited: rank 1: step 1; rank 3: step 7; see {tmp_path / 'logs' / 'train'}"
+
+
+def test_a_launcher_that_outlives_its_ranks_is_named(make: Make, tmp_path: Path) -> None:
+    launch = make()
+    launch.job.launcher_stays = True
+    with pytest.raises(DeadlineExpired) as expired:
+        launch.follow(launch.join, lambda: launch.step(1), launch.end)
+    assert expired.value.detail == f"not exited: the launcher; see {tmp_path / 'logs' / 'train'}"
 
 
 def test_the_deadline_of_the_run_comes_first_where_it_is_shorter(make: Make) -> None:

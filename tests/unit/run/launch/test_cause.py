@@ -17,11 +17,40 @@ Traceback (most recent call last):
 ModuleNotFoundError: No module named 'nobody_has_this'
 [mindspore] Exiting.
 """
+BORDER = "-" * 74
+MPIRUN = f"""\
+epoch: 1 step: 1, loss is 2.3
+{BORDER}
+There are not enough slots available in the system to satisfy the 3
+slots that were requested by the application:
+
+  python
+
+Either request fewer slots for your application, or make more slots
+available for use.
+{BORDER}
+"""
+TORCHRUN = """\
+ImportError: no such module
+Traceback (most recent call last):
+torch.distributed.elastic.multiprocessing.errors.ChildFailedError:
+============================================================
+train.py FAILED
+============================================================
+"""
 
 
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        (
+            MPIRUN,
+            "There are not enough slots available in the system to satisfy the 3 slots that were requested by the "
+            "application:",
+        ),
+        (TORCHRUN, "ImportError: no such module"),
+        (TORCHRUN.partition("\n")[2], "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:"),
+        (f"{BORDER}\n", BORDER),
         (TRACEBACK, "ModuleNotFoundError: No module named 'nobody_has_this'"),
         ("a.b.CommunicationTimeout: rank 0 waited\nbye\n", "a.b.CommunicationTimeout: rank 0 waited"),
         ("train.py: error: unrecognized arguments: --x\n", "train.py: error: unrecognized arguments: --x"),
