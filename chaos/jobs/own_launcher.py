@@ -21,6 +21,9 @@ _PLACE = re.compile(r"\{(\w+)\}")
 PLACES = ("ranks", "local_ranks", "first_rank", "node", "nodes", "master", "port", "logs", "python")
 """Names that ``job.command`` may have in braces."""
 
+_BINDING = ("OMPI_MCA_hwloc_base_binding_policy", "PRTE_MCA_hwloc_default_binding_policy")
+"""Variables by which Open MPI 4 and Open MPI 5 bind ranks to cores."""
+
 
 def own_argv(launch: Launch, rank_command: Sequence[str], *, port: int) -> tuple[str, ...]:
     """Return the launcher's command line for all ranks, or for those of one node, with that of a rank behind it.
@@ -52,6 +55,17 @@ def rank_environment(job: Job) -> dict[str, str]:
     if job.command is None:
         return {}
     return {VARIABLE: written(tuple(job.rank_variables.items()) or KNOWN)}
+
+
+def own_environment(job: Job, private: Path, cores: Sequence[int] | None) -> dict[str, str]:
+    """Return variables that keep a launcher's files in the run's private directory, and its ranks on the run's cores.
+
+    torchrun leaves its directory of logs in the directory for temporary files, and so does Open MPI's session when
+    mpirun is killed. mpirun gives each rank a core of the whole machine, whatever cores it may use itself.
+    """
+    if job.command is None:
+        return {}
+    return {"TMPDIR": str(private), **(dict.fromkeys(_BINDING, "none") if cores else {})}
 
 
 def own_digests(job: Job, directory: Path) -> dict[str, str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from chaos.agent.configuration import Configuration
 from chaos.jobs.kind import Command
+from chaos.jobs.own_launcher import own_environment
 from chaos.machine.job.protocol import LaunchSpec, Place
 from chaos.machine.linux.children import ExitStatus
 from chaos.machine.linux.process import ProcessIdentity
@@ -112,9 +113,11 @@ def launch_spec(
 ) -> LaunchSpec:
     """Return the launch: the settings of job kind, scenario and agent, later ones first, over the node's environment.
 
-    The harness's entries on PATH and PYTHONPATH precede the existing ones: ``msrun`` runs the ``python`` of the PATH.
+    ``configuration`` lies in the run's private directory on the node. The harness's entries on PATH and PYTHONPATH
+    precede the existing ones: ``msrun`` runs the ``python`` of the PATH.
     """
-    variables = {**command.environment, **scenario.job.environment, "CHAOS_AGENT": str(configuration)}
+    own = own_environment(scenario.job, configuration.parent, cores)
+    variables = {**own, **command.environment, **scenario.job.environment, "CHAOS_AGENT": str(configuration)}
     site = [AGENT_SITE] if command.agent_by_path else []
     if command.agent_by_path:  # for chaos-agent.pth, where a job's own start script overwrites PYTHONPATH
         variables["CHAOS_AGENT_SITE"] = str(AGENT_SITE)

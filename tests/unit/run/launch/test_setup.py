@@ -19,13 +19,13 @@ from chaos.scenario.models.scenario import Scenario
 PYTHON = Path("/venv/bin/python")
 
 
-def scenario(**environment: str) -> Scenario:
+def scenario(command: list[str] | None = None, **environment: str) -> Scenario:
     return Scenario.model_validate(
         {
             "chaos": 1,
             "name": "n",
             "cluster": {"ranks": 4},
-            "job": {"steps": 5, "environment": environment, "timings": "vendor"},
+            "job": {"steps": 5, "command": command, "environment": environment, "timings": "vendor"},
         }
     )
 
@@ -38,7 +38,13 @@ def launch(
     return replace(spec, environment=launcher_environment(inherited, spec.environment, spec.before))
 
 
-def handed(scenario: Scenario, *, command: dict[str, str] | None = None, path: tuple[Path, ...] = ()) -> LaunchSpec:
+def handed(
+    scenario: Scenario,
+    *,
+    command: dict[str, str] | None = None,
+    path: tuple[Path, ...] = (),
+    cores: tuple[int, ...] | None = (0, 1),
+) -> LaunchSpec:
     return launch_spec(
         Command(("msrun", "x.py"), command or {}, path),
         token="run-1",
@@ -48,7 +54,7 @@ def handed(scenario: Scenario, *, command: dict[str, str] | None = None, path: t
         scenario=scenario,
         cwd=Path("/job"),
         log=Path("/log"),
-        cores=(0, 1),
+        cores=cores,
     )
 
 
@@ -64,6 +70,17 @@ def test_only_what_the_run_sets_is_handed_over_whatever_the_harness_has(monkeypa
     }
     assert spec.before["PATH"] == "/venv/bin"
     assert spec.before["PYTHONPATH"].split(os.pathsep)[1:] == ["/sdk"]
+
+
+def test_a_launcher_of_the_users_own_keeps_to_the_runs_directory_and_cores() -> None:
+    """mpirun and torchrun leave directories in TMPDIR, and mpirun binds ranks to cores that other jobs hold."""
+    binding = {"OMPI_MCA_hwloc_base_binding_policy": "none", "PRTE_MCA_hwloc_default_binding_policy": "none"}
+    kept = {"TMPDIR": "/private", **binding}
+    assert kept.items() <= handed(scenario(["mpirun"])).environment.items()
+    assert handed(scenario(["mpirun"], TMPDIR="/big")).environment["TMPDIR"] == "/big"
+    assert not kept.keys() & handed(scenario()).environment.keys()
+    elsewhere = handed(scenario(["mpirun"]), cores=None).environment
+    assert elsewhere["TMPDIR"] == "/private" and not binding.keys() & elsewhere.keys()
 
 
 def test_later_ones_win_harness_then_job_kind_then_scenario() -> None:
