@@ -28,11 +28,14 @@ from chaos.heal.undo_of_families import (
 )
 from chaos.history.ledger import Ledger, LedgerError, UndoStep
 from chaos.machine.job.ending import end_processes
-from chaos.machine.job.processes import FoundProcess, find_run_processes
+from chaos.machine.job.processes import FoundProcess, find_run_processes, own_launchers
 from chaos.platforms.nodes import END_NODES
 from chaos.store.directory import MARKER, private_name
 
 __all__ = ["UNDO_ACTIONS", "CannotUndo", "UndoAction", "UndoContext", "Undone", "undo_open_steps", "undo_step"]
+
+_GRACE_SECONDS = 5.0
+"""How long a launcher of the user's own may take to end by itself."""
 
 
 @dataclass(frozen=True)
@@ -112,18 +115,26 @@ def undo_step(ledger: Ledger, step: UndoStep, actions: Mapping[str, UndoAction],
 
 
 def end_job(step: UndoStep, context: UndoContext) -> str:
-    """End every process of the run with SIGKILL. Arguments: ``run``, the run's CHAOS_RUN."""
+    """End every process of the run with SIGKILL. Arguments: ``run``, the run's CHAOS_RUN.
+
+    A launcher of the user's own gets SIGTERM before: srun gives its allocation back then, and otherwise Slurm keeps it.
+    """
     if context.adopted:
         raise CannotUndo("the job was running before this run, which must not end it; nothing was ended")
     if step.arguments.get("run") != context.token:
         raise CannotUndo(f"step {step.id} names another run, {step.arguments.get('run')!r}; nothing was ended")
+
+    def launchers() -> list[FoundProcess]:
+        return own_launchers(find_run_processes(context.token))
+
+    asked = end_processes(launchers, grace_seconds=_GRACE_SECONDS, clock=context.clock).ended if launchers() else ()
     result = end_processes(lambda: find_run_processes(context.token), grace_seconds=0, clock=context.clock)
     if result.remaining:
         left = "; ".join(f"{process.identity}: {reason}" for process, reason in result.remaining)
         raise CannotUndo(f"processes of the run are left: {left}")
-    if not result.ended:
+    if not (ended := (*asked, *result.ended)):
         return "no process of the run was left"
-    return f"ended {_in_words(result.ended)}"
+    return f"ended {_in_words(ended)}"
 
 
 def remove_directory(step: UndoStep, context: UndoContext) -> str:

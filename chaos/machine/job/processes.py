@@ -11,7 +11,7 @@ from typing import Literal
 from chaos.agent.launcher.rank_variables import pairs_of, place_by
 from chaos.base.clock import boot_id
 from chaos.machine.linux.process import ProcessIdentity
-from chaos.machine.linux.procfs import PROC, Stat, command_line, living, read_stat
+from chaos.machine.linux.procfs import PROC, Stat, command_line, environment, living, read_stat
 
 RUN_VARIABLE = "CHAOS_RUN"
 ATTEMPT_VARIABLE = "CHAOS_ATTEMPT"
@@ -84,6 +84,21 @@ def runs_alive(*, proc_root: Path = PROC) -> set[str]:
     """Return the CHAOS_RUN values that living processes carry, this process excepted."""
     values = {_run_of(process) for pid, process in _snapshot(proc_root).items() if pid != os.getpid()}
     return {value for value in values if value}
+
+
+def own_launchers(processes: Iterable[FoundProcess], *, proc_root: Path = PROC) -> list[FoundProcess]:
+    """Return the launchers among a run's processes that are not msrun: their environment numbers no rank.
+
+    Only the topmost count, and not what they have started.
+    """
+    found = list(processes)
+    pids = {process.pid for process in found}
+    return [process for process in found if process.ppid not in pids and _launches(process, proc_root)]
+
+
+def _launches(process: FoundProcess, proc_root: Path) -> bool:
+    variables = environment(process.pid, proc_root) or {}
+    return "MS_ROLE" not in variables and bool(pairs_of(variables)) and place_by(variables) is None
 
 
 def _snapshot(proc_root: Path) -> dict[int, _Snapshot]:

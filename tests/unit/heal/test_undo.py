@@ -93,6 +93,20 @@ def test_ending_a_job_ends_the_runs_processes_only(start: Start, token: str, con
     assert end_job(step("end-job", run=token), context) == "no process of the run was left"
 
 
+def test_a_launcher_of_the_users_own_may_end_by_itself(
+    start: Start, token: str, context: UndoContext, tmp_path: Path
+) -> None:
+    """An srun that is killed leaves its allocation; one that is asked gives it back."""
+    given_back = tmp_path / "given-back"
+    program = f"trap 'touch {given_back}; exit' TERM; RANK=0 sh -c 'exec sleep 1000' & touch {tmp_path}/began; wait"
+    start("sh", "-c", program, run=token, CHAOS_RANKS="RANK/WORLD_SIZE")
+    wait_for("the launcher and its rank", lambda: len(find_run_processes(token)) == 2, seconds=60)
+    wait_for("the trap", (tmp_path / "began").exists, seconds=60)
+    answer = end_job(step("end-job", run=token), context)
+    assert "rank 0 " in answer and given_back.exists()
+    assert find_run_processes(token) == []
+
+
 def test_the_job_of_another_run_is_not_ended(start: Start, token: str, context: UndoContext) -> None:
     other = start("sleep", "1000", run=token + "-other")
     with pytest.raises(CannotUndo, match="nothing was ended"):
