@@ -223,6 +223,8 @@ class Loop:
                 return training.loaded_step
             if not training.has_loaded:
                 return 0
+            if (saved := training.saved_step()) is not None:
+                return saved
             self._source.unclear(
                 f"a checkpoint was loaded that has no step_num, and {_name(optimizer)} has counted no update: the "
                 "number of the first step is not known"

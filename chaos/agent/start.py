@@ -14,6 +14,7 @@ from chaos.agent.barriers import Barriers
 from chaos.agent.channel import Channel
 from chaos.agent.configuration import Configuration, Place, place_of, read_configuration
 from chaos.agent.digests import Digests, Sampler
+from chaos.agent.earlier_saves import EarlierSaves
 from chaos.agent.errors import record_uncaught
 from chaos.agent.launcher.exit_statuses import Reaped
 from chaos.agent.lines import MODULE, Lines
@@ -68,7 +69,8 @@ def _in_rank(configuration: Configuration, place: Place, imports: AfterImport) -
     barriers = Barriers(record, channel, armed)
     sampler = None if configuration.sample_seed is None else Sampler(configuration.sample_seed)
     digests = Digests(record, configuration.digest_interval, configuration.digest_steps, sampler=sampler)
-    training = Training(record, barriers, digests, steps_per_update=configuration.steps_per_update)
+    saves = EarlierSaves(configuration.history, configuration.attempt)
+    training = Training(record, barriers, digests, configuration.steps_per_update, saved_at=saves.step_of)
     source = StepSource(record, training)
     atexit.register(source.finish)
     install_hooks(imports, record, barriers, training, source)

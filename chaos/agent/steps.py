@@ -2,7 +2,8 @@
 
 The optimizer counts its updates, and a checkpoint restores the number. The training loop's own number starts anew in a
 job that is started again, and after some repairs (F-01, F-06). With gradient accumulation an update takes several
-steps, so the number of updates leaves open at which of these steps the training begins.
+steps, so the number of updates leaves open at which of these steps the training begins. A count of 0 in a job that has
+read a checkpoint was not restored: the step is that of the save.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ def steps_done(updates: int, arguments: Any, training: Training) -> int:
     first = updates * training.steps_per_update
     candidates = range(first, first + training.steps_per_update)
     if len(candidates) == 1:
-        return first
+        # A script that loads no optimizer leaves its count at 0; the step of the file is not lost with it.
+        return first or training.saved_step() or 0
     size = int(arguments.batch_num or 0)
     for witness in _witnesses(arguments, training):
         candidate = _candidate(candidates, witness, size)

@@ -24,6 +24,7 @@ from typing import Any, Callable
 
 from chaos.agent.barriers import Barriers
 from chaos.agent.digests import Digests, array_of
+from chaos.agent.earlier_saves import name_of
 from chaos.agent.record import Record, optional_step
 
 _MOST_NAMES = 100
@@ -37,11 +38,20 @@ class Training:
 
     Parameters, outputs and batches are arrays of numpy, or tensors that become one by a method of their own.
     ``steps_per_update`` is the number of steps for each update of the optimizer. ``loaded_step`` is the ``step_num`` of
-    the last checkpoint that was read; None where the checkpoint has none. ``steps_begun`` is the number of steps that
-    have begun in this process, ``in_step`` whether the last of them has not ended.
+    the last checkpoint that was read; None where the checkpoint has none. ``saved_at`` returns the step at which an
+    earlier launch has saved a file; None where no record says it. ``steps_begun`` is the number of steps that have
+    begun in this process, ``in_step`` whether the last of them has not ended.
     """
 
-    def __init__(self, record: Record, barriers: Barriers, digests: Digests, steps_per_update: int = 1) -> None:
+    def __init__(
+        self,
+        record: Record,
+        barriers: Barriers,
+        digests: Digests,
+        steps_per_update: int = 1,
+        *,
+        saved_at: Callable[[str], int | None] = lambda file: None,
+    ) -> None:
         self.steps_per_update = steps_per_update
         self.loaded_step: int | None = None
         self.steps_begun = 0
@@ -60,6 +70,7 @@ class Training:
         self._saved: set[str] = set()
         self._saving: set[str] = set()
         self._loaded: set[str] = set()
+        self._saved_at = saved_at
         self._background: dict[str, tuple[dict[str, Any], int]] = {}
 
     def begin(self, initial_step: int, parameters: Named | Callable[[], Named], *, updates: int | None = None) -> None:
@@ -139,7 +150,7 @@ class Training:
         ``appended`` are the names that the caller adds to the parameters. The barriers of an end-of-life save are
         points of the SDK's handler, not of a step. A save within the saving of the same file is a part of it.
         """
-        if (name := _name_of(path)) in self._saving:
+        if (name := name_of(path)) in self._saving:
             yield
             return
         fields: dict[str, Any] = {
@@ -167,7 +178,7 @@ class Training:
 
     def has_saved(self, path: str) -> bool:
         """Return whether the saving of this file is recorded already, since the last step began."""
-        return _name_of(path) in self._saved
+        return name_of(path) in self._saved
 
     @contextmanager
     def writing(self, path: str) -> Iterator[None]:
@@ -182,7 +193,7 @@ class Training:
             yield
             ok = True
         finally:
-            fields, caller = self._background.pop(_name_of(path), (None, 0))
+            fields, caller = self._background.pop(name_of(path), (None, 0))
             if fields is not None:
                 self._record.write("checkpoint.written", **fields, ok=ok, background=get_ident() != caller)
 
@@ -198,12 +209,12 @@ class Training:
         result = read()
         self.loaded_step = _step_num(result)
         self._record.write("load.end", path=path, parameters=len(result))
-        self._loaded.add(_name_of(path))
+        self._loaded.add(name_of(path))
         return result
 
     def loaded(self, path: str, step: int | None) -> None:
         """Note that a checkpoint of ``step`` has been read, unless :meth:`load` has recorded it before the training."""
-        if _name_of(path) not in self._loaded:
+        if name_of(path) not in self._loaded:
             self._record.write("load.begin", path=os.path.abspath(path))
             self._barriers.reach("checkpoint.load")
             self._record.write("load.end", path=os.path.abspath(path))
@@ -213,6 +224,14 @@ class Training:
     def has_loaded(self) -> bool:
         """Whether a checkpoint has been read since the training began, or before its beginning."""
         return bool(self._loaded)
+
+    def saved_step(self) -> int | None:
+        """Return the step at which an earlier launch has saved the checkpoints that were read.
+
+        None where no record says it, or where they are of several steps.
+        """
+        steps = {self._saved_at(file) for file in self._loaded} - {None}
+        return steps.pop() if len(steps) == 1 else None
 
     def _reach_in_save(self, phase: str) -> None:
         if self._end_of_life:
@@ -237,12 +256,6 @@ def _step_num(loaded: Any) -> int | None:
     if array is not None and array.size == 1:
         return int(array.reshape(-1)[0])
     return value if isinstance(value, int) else None
-
-
-def _name_of(path: str) -> str:
-    """Return one name for a checkpoint file's paths: a writer may get the file's real path, with its ending."""
-    real = os.path.realpath(path)
-    return next((real[: -len(end)] for end in (".ckpt", ".safetensors") if real.endswith(end)), real)
 
 
 def _median(values: list[float]) -> float | None:

@@ -82,7 +82,8 @@ class Job:
 
     def __init__(self, record: Record, armed: tuple[Any, ...], resumed: bool, per_update: int, in_model: bool) -> None:
         barriers = Barriers(record, None, list(armed))
-        self.training = Training(record, barriers, Digests(record, 1), steps_per_update=per_update)
+        self.saves: dict[str, int] = {}
+        self.training = Training(record, barriers, Digests(record, 1), per_update, saved_at=self.saves.get)
         self.source = StepSource(record, self.training)
         self.framework = Framework()
         self.loop = Loop(
@@ -443,6 +444,27 @@ def test_a_resume_whose_step_nothing_says_is_not_counted(job: Make, events: Even
     own.training.load(str(tmp_path / "x.ckpt"), dict)
     own.step(own.optimizer())
     assert "a checkpoint was loaded that has no step_num, and the optimizer Momentum has counted no" in unclear(events)
+
+
+def test_a_resume_that_lost_the_optimizers_count_goes_on_from_the_step_of_the_file(
+    job: Make, events: Events, tmp_path: Path
+) -> None:
+    """The optimizer's state is lost, not the step: a checkpoint without it is found by the record of its save."""
+    own = job(resumed=True)
+    own.saves[str(tmp_path / "x")] = 3
+    own.training.load(str(tmp_path / "pretrained.ckpt"), dict)
+    own.training.load(str(tmp_path / "x.ckpt"), dict)
+    own.step(own.optimizer())
+    assert steps(events) == [4]
+
+
+def test_a_resume_that_has_read_files_of_two_steps_is_not_counted(job: Make, events: Events, tmp_path: Path) -> None:
+    own = job(resumed=True)
+    own.saves.update({str(tmp_path / "x"): 3, str(tmp_path / "y"): 6})
+    for file in ("x.ckpt", "y.ckpt"):
+        own.training.load(str(tmp_path / file), dict)
+    own.step(own.optimizer())
+    assert "a checkpoint was loaded that has no step_num" in unclear(events)
 
 
 def test_compiled_steps_of_an_optimizer_without_a_counter_are_counted(job: Make, events: Events) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -49,6 +50,21 @@ def test_within_an_accumulation_data_file_and_loop_tell_the_step(
     record: Record, told: dict[str, Any], step: int
 ) -> None:
     assert done(record, 3, **told) == step
+
+
+@pytest.mark.parametrize(
+    ("updates", "every", "step"),
+    [(0, 1, 6), (5, 1, 5), (0, 2, 1)],
+    ids=["the optimizer was not loaded", "it was", "it counts updates"],
+)
+def test_a_count_that_was_not_restored_leaves_the_step_to_the_file(
+    record: Record, tmp_path: Path, updates: int, every: int, step: int
+) -> None:
+    saves = {str(tmp_path / "x"): 6}
+    training = Training(record, Barriers(record, None, []), Digests(record, 0), every, saved_at=saves.get)
+    training.load(str(tmp_path / "x.ckpt"), dict)
+    dataset = SimpleNamespace(get_init_step=lambda: 1)
+    assert steps_done(updates, SimpleNamespace(cur_step_num=0, batch_num=12, train_dataset=dataset), training) == step
 
 
 def test_a_dataset_without_a_position_tells_nothing(record: Record) -> None:
