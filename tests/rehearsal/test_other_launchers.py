@@ -15,8 +15,8 @@ import pytest
 
 from chaos.base.wait import wait_for
 from chaos.machine.job.processes import find_run_processes
+from tests.kit.habit_jobs import HABITS
 from tests.rehearsal.kit import Chaos, Run, said
-from tests.rehearsal.test_habits_pass import HABITS
 
 pytestmark = pytest.mark.nightly
 
