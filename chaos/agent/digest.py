@@ -25,11 +25,16 @@ def tensor_hash(dtype: str, shape: Sequence[int]) -> blake2b:
 def tensor_digest(dtype: str, shape: Sequence[int], raw: Any) -> str:
     """Return the digest of one tensor, 32 hexadecimal digits.
 
-    ``dtype`` is the name that numpy uses (``float32``, ``int64``, ``bool``), or ``bfloat16``. ``raw`` is any
-    C-contiguous buffer with the values in little-endian order: bytes, a memoryview, or the array itself, which is not
-    copied then. An array of a type without buffer support (bfloat16) must be passed as ``array.tobytes()``. Raises
-    BufferError or ValueError when the buffer is not contiguous.
+    ``dtype`` is the name that numpy uses (``float32``, ``int64``, ``bool``), or PyTorch's for a type that numpy lacks
+    (``bfloat16``, ``float8_e4m3fn``). ``raw`` is any C-contiguous buffer with the values in little-endian order: bytes,
+    a memoryview, or the array itself, which is not copied then. An array of a type without buffer support (bfloat16)
+    must be passed as ``array.tobytes()``. Raises BufferError or ValueError when the buffer is not contiguous.
     """
     digest = tensor_hash(dtype, shape)
     digest.update(raw)
     return digest.hexdigest()
+
+
+def number_digest(value: object) -> str:
+    """Return the digest of a plain number, which may stand where others have a tensor."""
+    return tensor_digest("number", (), repr(value).encode())

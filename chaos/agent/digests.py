@@ -10,12 +10,13 @@ values at places that a seed chooses. Two processes with one seed choose the sam
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any
 
-from chaos.agent.digest import tensor_digest
+from chaos.agent.digest import number_digest, tensor_digest
 from chaos.agent.record import Record
 
 EXACT = "exact"
@@ -171,8 +172,36 @@ class Digests:
         return {"norm": norm.hex(), "digest": array_digest(gradients)}
 
 
+class RawTensor:
+    """A tensor of PyTorch whose type NumPy lacks (bfloat16, the 8-bit floats), in the place of an array.
+
+    ``dtype`` is PyTorch's name for the type. The digest is of the bytes as they are; samples are of the values as
+    float32, which are computed only for them. Readers of checkpoint files have the same rule.
+    """
+
+    def __init__(self, tensor: Any) -> None:
+        self.dtype = str(tensor.dtype).rpartition(".")[2]
+        self.shape = tuple(tensor.shape)
+        self.size = int(tensor.numel())
+        self._tensor = tensor
+
+    def tobytes(self) -> bytes:
+        """Return the values' bytes, in the order of the values."""
+        flat, module = self._tensor.contiguous().reshape(-1), sys.modules[type(self._tensor.dtype).__module__]
+        raw: bytes = flat.view(module.uint8).numpy().tobytes()
+        return raw
+
+    def reshape(self, *shape: int) -> Any:
+        """Return an array of the values, as float32."""
+        return self._tensor.float().numpy().reshape(*shape)
+
+    def mean(self) -> Any:
+        """Return the mean of the values."""
+        return self._tensor.float().numpy().mean()
+
+
 def array_of(value: Any) -> Any:
-    """Return the NumPy array of a tensor or of an array; None for any other value.
+    """Return the NumPy array of a tensor or of an array, or its :class:`RawTensor`; None for any other value.
 
     Tensors of MindSpore have ``asnumpy``, those of PyTorch ``detach``, ``cpu`` and ``numpy``.
     """
@@ -181,7 +210,13 @@ def array_of(value: Any) -> Any:
     if hasattr(value, "dtype") and hasattr(value, "tobytes"):
         return value
     if hasattr(value, "detach") and hasattr(value, "numpy"):
-        return value.detach().cpu().numpy()
+        tensor = value.detach().cpu()
+        if hasattr(tensor, "resolve_conj"):  # marks of a tensor that NumPy does not know
+            tensor = tensor.resolve_conj().resolve_neg()
+        try:
+            return tensor.numpy()
+        except TypeError:
+            return RawTensor(tensor)
     return None
 
 
@@ -192,7 +227,7 @@ def _parameter_digests(parameters: Iterable[tuple[str, Any]]) -> dict[str, str]:
 def _value_digest(value: Any) -> str:
     """Return the digest of a parameter; it may be a plain number in the state of a job's own optimizer."""
     array = array_of(value)
-    return array_digest(array) if array is not None else tensor_digest("number", (), repr(value).encode())
+    return array_digest(array) if array is not None else number_digest(value)
 
 
 def _loss_of(outputs: Any) -> float | None:

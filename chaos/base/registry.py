@@ -239,6 +239,7 @@ NOUNS = {
     "chaos.mechanisms": "mechanism",
     "chaos.platforms": "platform",
     "chaos.checks": "check",
+    "chaos.checkpoints": "checkpoint reader",
     "chaos.readers": "reader",
     "chaos.proofs": "proof of a fault kind",
     "chaos.effects": "effect of a fault kind",

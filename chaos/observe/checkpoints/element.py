@@ -12,7 +12,7 @@ import numpy as np
 from chaos.base.plain_files import open_plain
 from chaos.observe.checkpoints.blocks import BlockReader
 from chaos.observe.checkpoints.checkpoint import read_checkpoint
-from chaos.observe.checkpoints.tensor import STORAGE
+from chaos.observe.checkpoints.tensor import NUMBERS, STORAGE
 
 Number = bool | int | float
 
@@ -29,15 +29,15 @@ class ElementDifference:
 def first_difference(expected: Path, seen: Path, name: str) -> ElementDifference | None:
     """Return the first element of tensor ``name`` whose bytes differ in two files.
 
-    None where there is none, where the types or shapes differ, or where a file holds the tensor in slices. Raises
-    CheckpointError and OSError.
+    None where there is none, where the types or shapes differ, where its values are no plain numbers, or where they do
+    not lie in a file in order. Raises CheckpointError and OSError.
     """
     files = read_checkpoint(expected), read_checkpoint(seen)
     tensors = [file.tensors.get(name) for file in files]
     first, second = tensors
     if first is None or second is None or (first.dtype, first.shape) != (second.dtype, second.shape):
         return None
-    if any(name not in file.places for file in files):
+    if first.dtype not in NUMBERS or any(name not in file.places for file in files):
         return None
     with open_plain(expected) as expected_file, open_plain(seen) as seen_file:
         spans = [file.places[name] for file in files]

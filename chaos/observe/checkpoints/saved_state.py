@@ -9,6 +9,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from chaos.agent.digest import number_digest
 from chaos.base.plain_files import read_plain
 from chaos.observe.checkpoints.checkpoint import Checkpoint, CheckpointError, read_checkpoint
 from chaos.observe.checkpoints.layout import DIGESTED, UNFINISHED_DIGESTS
@@ -24,7 +25,7 @@ class SavedState:
     """The content of a checkpoint by digests.
 
     ``digests`` maps every parameter to its digest. ``infinite`` names parameters that hold NaN or infinity.
-    ``numbers`` holds single whole numbers, appended or parameters. ``partial``: parts of the state that other ranks
+    ``numbers`` holds single whole numbers, plain or parameters. ``partial``: parts of the state that other ranks
     save are left out.
     """
 
@@ -64,11 +65,13 @@ def read_saved_state(path: Path) -> SavedState:
 
 
 def _state(checkpoint: Checkpoint) -> SavedState:
-    names = {*checkpoint.values, *checkpoint.tensors}
+    digests = {name: tensor.digest for name, tensor in checkpoint.tensors.items()}
+    if checkpoint.about_save is not None:  # plain values are part of the state, as the agent digests them
+        digests |= {name: number_digest(value) for name, value in checkpoint.values.items()}
     return SavedState(
-        digests={name: tensor.digest for name, tensor in checkpoint.tensors.items()},
+        digests=digests,
         infinite=tuple(name for name, tensor in checkpoint.tensors.items() if not tensor.finite),
-        numbers={name: number for name in names if (number := checkpoint.number(name)) is not None},
+        numbers=checkpoint.numbers,
         partial=checkpoint.partial,
     )
 

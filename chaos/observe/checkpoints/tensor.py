@@ -10,7 +10,7 @@ import numpy as np
 
 from chaos.agent.digest import tensor_hash
 
-# dtype name -> how its raw bytes are held. numpy has no bfloat16, so its bits are kept as unsigned integers.
+# dtype name -> how its raw bytes are held. Of types that numpy lacks, the bits are kept as unsigned integers.
 STORAGE = {
     "bool": np.dtype("?"),
     "int8": np.dtype("<i1"),
@@ -25,19 +25,37 @@ STORAGE = {
     "bfloat16": np.dtype("<u2"),
     "float32": np.dtype("<f4"),
     "float64": np.dtype("<f8"),
+    "complex64": np.dtype("<c8"),
+    "complex128": np.dtype("<c16"),
+    "float8_e4m3fn": np.dtype("<u1"),
+    "float8_e4m3fnuz": np.dtype("<u1"),
+    "float8_e5m2": np.dtype("<u1"),
+    "float8_e5m2fnuz": np.dtype("<u1"),
+    "float8_e8m0fnu": np.dtype("<u1"),
 }
 MAX_DIMS = 32  # what numpy can hold; MindSpore itself stops at far fewer
-_FLOATS = ("float16", "bfloat16", "float32", "float64")
+_FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 _BFLOAT16_EXPONENT = 0x7F80
+# The bytes of 8-bit floats that are NaN or infinite (OCP MX 1.0; the fnuz types have one NaN in the place of -0).
+_NOT_FINITE = {
+    "float8_e4m3fn": (0x7F, 0xFF),
+    "float8_e4m3fnuz": (0x80,),
+    "float8_e5m2": (0x7C, 0x7D, 0x7E, 0x7F, 0xFC, 0xFD, 0xFE, 0xFF),
+    "float8_e5m2fnuz": (0x80,),
+    "float8_e8m0fnu": (0xFF,),
+}
+NUMBERS = frozenset(STORAGE) - frozenset(_NOT_FINITE) - {"complex64", "complex128"}
+"""The types whose values are read as numbers; of the others only the bytes are compared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
     """One tensor, without its values.
 
-    ``dtype`` is numpy's name or ``bfloat16``. ``digest`` equals the digest that the agent computes for the same values
-    in the process (``chaos.agent.digest``). ``finite``: no value is NaN or infinite; integers and booleans always are
-    finite. ``scalar`` is the value of a tensor that holds exactly one, else None.
+    ``dtype`` is numpy's name, or PyTorch's for a type that numpy lacks (``bfloat16``, ``float8_…``). ``digest`` equals
+    the digest that the agent computes for the same values in the process (``chaos.agent.digest``). ``finite``: no value
+    is NaN or infinite; integers and booleans always are finite. ``scalar`` is the value of a tensor that holds exactly
+    one number, else None.
     """
 
     name: str
@@ -78,8 +96,10 @@ class TensorContent:
             self._single += bytes(piece)
         if self.dtype == "bool" and piece:
             self._booleans = self._booleans and bool(np.frombuffer(piece, np.uint8).max() <= 1)
-        if self.dtype in _FLOATS and self._finite:
+        if self._finite and self.dtype in _FLOATS:
             self._look(memoryview(piece))
+        elif self._finite and self.dtype in _NOT_FINITE:
+            self._finite = not np.isin(np.frombuffer(piece, np.uint8), _NOT_FINITE[self.dtype]).any()
 
     def tensor(self) -> Tensor:
         """Return the tensor, after its last piece. Raises ValueError when the content cannot be one.
@@ -118,7 +138,7 @@ class TensorContent:
         self._finite = self._finite and bool(finite.all())
 
     def _scalar(self) -> bool | int | float | None:
-        if self.size != self._storage.itemsize:
+        if self.size != self._storage.itemsize or self.dtype not in NUMBERS:
             return None
         array = np.frombuffer(self._single, self._storage)
         if self.dtype == "bfloat16":

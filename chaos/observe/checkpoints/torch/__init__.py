@@ -1,0 +1,1 @@
+"""Readers of the checkpoints that PyTorch writes, without PyTorch: nothing is unpickled into live objects."""
