@@ -134,11 +134,10 @@ def _tensor(path: str, arguments: tuple[Any, ...]) -> TensorRef:
     dtype, marks = storage.dtype, arguments[6:7]
     if path.endswith("_v3"):
         named = arguments[6] if len(arguments) > 6 else None
-        if not isinstance(named, Global) or named.module != "torch" or named.name not in DTYPES:
-            raise UnknownContent(
-                f"a tensor of the type {getattr(named, 'path', named)}, which this reader does not know"
-            )
-        dtype, marks = DTYPES[named.name], arguments[7:8]
+        name = named.path if isinstance(named, Global) else ""
+        if name not in DTYPES:
+            raise UnknownContent(f"a tensor of the type {name[:100]}, which this reader does not know")
+        dtype, marks = DTYPES[name], arguments[7:8]
     if marks and marks[0]:
         raise UnknownContent("a tensor that is conjugated or negated when it is read")
     if not _natural(offset) or shape is None or strides is None or len(shape) != len(strides):
