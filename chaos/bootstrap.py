@@ -9,9 +9,9 @@ call finds everything in place. Any other command of chaos (plan, doctor, …) w
 from the environment and its own configuration, as always.
 
 For ``test`` MindFormers is installed as well, as docs/guides/mindformers.md says. If it cannot be installed, the tests
-go on without it, and those that need it are skipped. The same holds for Debian's chromium, which opens the report pages
-in tests; root installs it by apt-get. ``quick`` is for the time between two edits: the linters, and the tests in its
-arguments, as pytest takes them, or a choice of fast ones.
+go on without it, and those that need it are skipped. The same holds for PyTorch's build for the CPU, and for Debian's
+chromium, which opens the report pages in tests; root installs it by apt-get. ``quick`` is for the time between two
+edits: the linters, and the tests in its arguments, as pytest takes them, or a choice of fast ones.
 """
 
 from __future__ import annotations
@@ -38,6 +38,9 @@ MINDFORMERS = "mindformers==2.1.0"
 
 COMPANIONS = frozenset({"mindformers"})
 """The extra with what MindFormers imports."""
+
+PYTORCH = "torch==2.13.0+cpu"
+"""The build for the CPU. The build of PyPI would bring gigabytes for devices that no test uses."""
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 """Programs that the tests of the report pages can drive; any of them will do."""
@@ -141,13 +144,25 @@ def prepare(root: Path, extras: set[str], optional: frozenset[str] = frozenset()
 
 
 def add_mindformers(root: Path) -> bool:
-    """Install MindFormers into the environment that :func:`prepare` has made, and report a failure.
+    """Install MindFormers, as :func:`_add` does."""
+    return _add(root, MINDFORMERS, COMPANIONS, ["--no-deps"])
 
-    Return whether it is installed. Never raises because of pip: tests that need MindFormers are skipped without it.
+
+def add_pytorch(root: Path) -> bool:
+    """Install PyTorch, as :func:`_add` does."""
+    return _add(root, PYTORCH, frozenset(), [])
+
+
+def _add(root: Path, package: str, extras: frozenset[str], arguments: list[str]) -> bool:
+    """Install a package into the environment that :func:`prepare` has made, and report a failure.
+
+    Return whether it is installed, with these extras. Never raises because of pip: tests that need the package are
+    skipped without it.
     """
     venv = root / ".venv"
-    stamp_path, cut_off = venv / "bootstrap.mindformers", venv / "bootstrap.installing"
-    stamp = {"pyproject": hashlib.sha256((root / "pyproject.toml").read_bytes()).hexdigest(), "package": MINDFORMERS}
+    stamp_path = venv / f"bootstrap.{package.partition('==')[0]}"
+    cut_off = venv / "bootstrap.installing"
+    stamp = {"pyproject": hashlib.sha256((root / "pyproject.toml").read_bytes()).hexdigest(), "package": package}
     with (venv / "bootstrap.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if read_stamp(stamp_path) == stamp:
@@ -156,17 +171,15 @@ def add_mindformers(root: Path) -> bool:
         installed = set(_extras(read_stamp(venv / "bootstrap.stamp")))
         cut_off.touch()
         status = 0
-        if not installed >= COMPANIONS:
-            status = _pip_install(root, venv, sorted(installed | COMPANIONS))
-        status = status or _pip_install(root, venv, [], ["--no-deps", MINDFORMERS])
+        if not installed >= extras:
+            status = _pip_install(root, venv, sorted(installed | extras))
+        status = status or _pip_install(root, venv, [], [*arguments, package])
         if status < 0:  # killed: the environment is made anew by the next call
-            raise SetupFailed(
-                f"pip ended with status {status} while it installed {MINDFORMERS}; run the command again."
-            )
+            raise SetupFailed(f"pip ended with status {status} while it installed {package}; run the command again.")
         cut_off.unlink()
         if status:
             say(
-                f"{MINDFORMERS} cannot be had here: pip failed with status {status}, its own message is above. The "
+                f"{package} cannot be had here: pip failed with status {status}, its own message is above. The "
                 "tests and scenarios that need it are skipped."
             )
             return False
@@ -393,6 +406,7 @@ def main(arguments: list[str]) -> int:
         programs = prepare(ROOT, extras, optional, compiled=arguments[0] not in TESTS)
         if arguments[0] == "test":
             add_mindformers(ROOT)
+            add_pytorch(ROOT)
             add_browser()
     except SetupFailed as error:
         say(str(error))

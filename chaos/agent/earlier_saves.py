@@ -1,21 +1,27 @@
-"""The step at which an earlier launch of the job has saved a file, by the records of its ranks."""
+"""The step at which an earlier process of the job has saved a file, by the records of its ranks."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
 
 _SAVED = b'"event":"checkpoint.end"'
+_RENAMED = b'"event":"checkpoint.renamed"'
 
 
 class EarlierSaves:
-    """The saves that the ranks of other launches have recorded in a directory of history files."""
+    """The saves that other processes have recorded in a directory of history files.
 
-    def __init__(self, directory: str, attempt: str) -> None:
+    They are of other launches, and of processes of this launch in whose place a supervisor has started new ones. The
+    process ``pid`` is not among them.
+    """
+
+    def __init__(self, directory: str, pid: int) -> None:
         self._directory = directory
-        self._attempt = attempt
+        self._own = f"-{pid}.jsonl"
 
     def step_of(self, path: str) -> int | None:
         """Return the step at which a periodic checkpoint was saved last; None where no record here says it."""
@@ -31,14 +37,26 @@ class EarlierSaves:
     def _read(self) -> list[dict[str, Any]]:
         saves: list[dict[str, Any]] = []
         for file in sorted(os.listdir(self._directory)):
-            if not file.endswith(".jsonl") or file.startswith(f"{self._attempt}-"):
+            if not file.endswith(".jsonl") or file.endswith(self._own):
                 continue
             with open(os.path.join(self._directory, file), "rb") as lines:
-                for line in lines:
-                    if _SAVED in line:
-                        with suppress(ValueError):  # the last line of a killed rank may be torn
-                            saves.append(json.loads(line))
+                saves += _saves_of(lines)
         return saves
+
+
+def _saves_of(lines: Iterable[bytes]) -> list[dict[str, Any]]:
+    """Return the saves of one process, each with the last name of its file."""
+    saves: list[dict[str, Any]] = []
+    for line in lines:
+        with suppress(ValueError):  # the last line of a killed rank may be torn
+            if _SAVED in line:
+                saves.append(json.loads(line))
+            elif _RENAMED in line:
+                renamed = json.loads(line)
+                for save in saves:
+                    if save.get("path") == renamed.get("path"):
+                        save["path"] = renamed.get("to")
+    return saves
 
 
 def name_of(path: str) -> str:

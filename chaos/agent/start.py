@@ -64,12 +64,15 @@ def _in_rank(configuration: Configuration, place: Place, imports: AfterImport) -
     record_uncaught(record)
     from chaos.agent.hooks import install_hooks
     from chaos.agent.loop_hooks import Optimizers, install_loop_hooks
+    from chaos.agent.torch.hooks import install_torch_hooks
+    from chaos.agent.torch.loop import TorchLoop
+    from chaos.agent.torch.optimizers import Optimizers as TorchOptimizers
 
     channel, armed = _join(configuration, place.rank, record)
     barriers = Barriers(record, channel, armed)
     sampler = None if configuration.sample_seed is None else Sampler(configuration.sample_seed)
     digests = Digests(record, configuration.digest_interval, configuration.digest_steps, sampler=sampler)
-    saves = EarlierSaves(configuration.history, configuration.attempt)
+    saves = EarlierSaves(configuration.history, os.getpid())
     training = Training(record, barriers, digests, configuration.steps_per_update, saved_at=saves.step_of)
     source = StepSource(record, training)
     atexit.register(source.finish)
@@ -84,6 +87,8 @@ def _in_rank(configuration: Configuration, place: Place, imports: AfterImport) -
         in_model=not configuration.extensions,
     )
     install_loop_hooks(imports, loop, optimizers)
+    torch_optimizers = TorchOptimizers()
+    install_torch_hooks(imports, training, TorchLoop(training, source, torch_optimizers), torch_optimizers)
     imports.watch_file(MODULE, Lines(training, source).connect)
     return Agent(configuration, place, imports, record, barriers, digests, training)
 

@@ -201,14 +201,22 @@ class Training:
         """Note that a part of a checkpoint has been written: the point in the middle of a file."""
         self._reach_in_save("checkpoint.write")
 
-    def load(self, path: str, read: Callable[[], Any]) -> Any:
-        """Read a checkpoint; return the result of ``read``, which has a length."""
+    def renamed(self, path: str, to: str) -> None:
+        """Note that a checkpoint file has another name from now on: a job may write under a name and publish another.
+
+        Both are the paths of the file itself, also where a directory above it was renamed.
+        """
+        self._record.write("checkpoint.renamed", path=path, to=to)
+
+    def load(self, path: str, read: Callable[[], Any], step_of: Callable[[Any], int | None] | None = None) -> Any:
+        """Read a checkpoint; return the result of ``read``. ``step_of`` finds the step in it, else its ``step_num``."""
         path = os.path.abspath(path)
         self._record.write("load.begin", path=path)
         self._barriers.reach("checkpoint.load")
         result = read()
-        self.loaded_step = _step_num(result)
-        self._record.write("load.end", path=path, parameters=len(result))
+        self.loaded_step = (step_of or _step_num)(result)
+        size = {"parameters": len(result)} if hasattr(result, "__len__") else {}
+        self._record.write("load.end", path=path, **size)
         self._loaded.add(name_of(path))
         return result
 

@@ -12,6 +12,7 @@ from chaos.history.earlier_names import EARLIER_NAMES
 from chaos.history.event import Event
 from chaos.history.host_clock import EVENT, HostClock, Offset
 from chaos.history.jsonl import MAX_LINE, UnreadableFile, decode, read_lines
+from chaos.history.last_names import with_last_names
 
 ProblemKind = Literal[
     "torn-last-line", "torn-line", "garbled-line", "line-too-long", "seq", "clock-back", "no-writer-start", "unreadable"
@@ -134,7 +135,7 @@ def read_history(directory: Path) -> History:
         segments += file.read()
         problems += file.problems
     clocks = _clocks(segments)
-    return History(tuple(_merge(_placed(segments, clocks))), tuple(problems), clocks)
+    return History(tuple(with_last_names(_merge(_placed(segments, clocks)))), tuple(problems), clocks)
 
 
 def _nothing(directory: Path, why: str) -> History:

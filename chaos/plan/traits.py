@@ -16,42 +16,43 @@ CheckpointForm = Literal["mindspore", "mindformers"]
 class JobTraits:
     """Properties of a job kind that decide what can be planned for it.
 
-    ``observable`` holds the barrier phases that a rank of this job can report. ``checkpoint_form`` is the layout of its
-    end-of-life checkpoint: MindSpore's own ``ttp_saved_checkpoints-step_N`` directory, or MindFormers' ordinary
-    checkpoint directory. ``end_of_life_prefix`` is the first part of the file names. ``most_stages`` is the largest
-    pipeline that it can train, ``most_ranks`` how many ranks it can have, ``slices`` and ``shards`` hold the sizes of
-    model parallelism and of the optimizer's shards that its own script can; None where there is no limit. ``storage``
-    is the directory that it saves in, relative to its working directory; None where the directory is not known, so that
-    no fault can hit it. ``group_info`` says that its own script, where it slices weights, writes ``group_info.pb`` and
-    resumes from periodic checkpoints by it. ``restarts`` says that a job of this kind, started again, goes on from
-    periodic checkpoints by itself, each rank from its own file; ``resumes_periodic`` that a script of the scenario's
-    own may go on from periodic checkpoints when it is started again, as the scenario says; ``any_replica`` that its own
-    script does, from the newest checkpoint of any rank of its replica group. ``devices`` are the devices that it can
-    train on. ``genuine`` says that nothing of the framework is replaced, so MindSpore's Ascend-only features need
-    Ascend. ``gradients`` says that the agent sees the reduced gradients. ``own_script`` says that it has a script, so
-    that the scenario need not name one. ``loading`` are the ways in which the agent can come in. ``mechanisms`` are the
-    mechanisms that its loop can take part in, None for all. ``lacks`` maps keys of a scenario to a missing ability of
-    the kind, in words that follow its name. ``watches_slices`` says that its watch over the global norm is right for
-    sliced weights too. ``file_format`` is the suffix of the files of an end-of-life checkpoint, None where their names
-    are not known; ``sinks_steps`` says that in MindFormers' form each step is an epoch of its own, as in sink mode, so
-    that ``5_1`` is step 5. ``rank_directories`` says that each rank saves in a directory of its own, ``rank_N``.
+    ``observable`` holds the barrier phases that a rank of this job can report. ``checkpoint_form`` is the layout of
+    its end-of-life checkpoint: MindSpore's own ``ttp_saved_checkpoints-step_N`` directory, or MindFormers' ordinary
+    checkpoint directory; None where it has none. ``end_of_life_prefix`` is the first part of the file names.
+    ``most_stages`` is the largest pipeline that it can train, ``most_ranks`` how many ranks it can have, ``slices``
+    and ``shards`` hold the sizes of model parallelism and of the optimizer's shards that its own script can; None
+    where there is no limit. ``storage`` is the directory that it saves in, relative to its working directory; None
+    where the directory is not known, so that no fault can hit it. ``group_info`` says that its own script, where it
+    slices weights, writes ``group_info.pb`` and resumes from periodic checkpoints by it. ``restarts`` says that a
+    job of this kind, started again, goes on from periodic checkpoints by itself, each rank from its own file;
+    ``resumes_periodic`` that a script of the scenario's own may go on from periodic checkpoints when it is started
+    again, as the scenario says; ``any_replica`` that its own script does, from the newest checkpoint of any rank of
+    its replica group. ``devices`` are the devices that it can train on. ``genuine`` says that nothing of the
+    framework is replaced, so MindSpore's Ascend-only features need Ascend. ``gradients`` says that the agent sees
+    the reduced gradients. ``own_script`` says that it has a script, so that the scenario need not name one.
+    ``loading`` are the ways in which the agent can come in. ``mechanisms`` are the mechanisms that its loop can
+    take part in, None for all. ``lacks`` maps keys of a scenario to a missing ability of the kind, in words that
+    follow its name. ``watches_slices`` says that its watch over the global norm is right for sliced weights too.
+    ``file_format`` is the suffix of the files of an end-of-life checkpoint, None where their names are not known;
+    ``sinks_steps`` says that in MindFormers' form each step is an epoch of its own, as in sink mode, so that
+    ``5_1`` is step 5. ``rank_directories`` says that each rank saves in a directory of its own, ``rank_N``.
     ``alters`` are the values that a fault can change inside its ranks: gradient, weight, activation, batch, loss.
     ``same_losses`` are keys of the job that change no loss of its own script while there is no fault, so cells that
     differ only in them share a baseline. ``ports`` maps the use of each port that others connect to, a word of the
-    faults' parameter ``port``, to the number of the port in the launch, from 0; ``own_ports`` are the words for which
-    each rank records its own port. ``kept`` is the number of periodic checkpoints kept of a rank, None where it is not
-    known. ``unplanned`` are statements of the job's own files about the checkpoint of a resume that this version does
-    not plan: problems where the plan has a resume. ``all_records`` says that a job goes by the records of its
-    checkpoints only while every rank has one. ``replica_stride`` is the distance between ranks of a stage that hold the
-    same state, where the parallel sizes of the scenario do not say it: the job spreads experts over ranks that are
-    replicas in everything else. ``mindspore`` says that MindSpore trains it, and counts its steps. ``starts_fast`` says
-    that it starts fast enough for each of many runs to have a fault-free run of its own. ``loss_on_rank_0`` says that
-    in a pipeline only rank 0 has a valid loss, not the ranks of the last stage. ``own_launcher`` says that a program of
-    the user's own may start its ranks (``job.command``).
+    faults' parameter ``port``, to the number of the port in the launch, from 0; ``own_ports`` are the words for
+    which each rank records its own port. ``kept`` is the number of periodic checkpoints kept of a rank, None where
+    it is not known. ``unplanned`` are statements of the job's own files about the checkpoint of a resume that this
+    version does not plan: problems where the plan has a resume. ``all_records`` says that a job goes by the records
+    of its checkpoints only while every rank has one. ``replica_stride`` is the distance between ranks of a stage
+    that hold the same state, where the parallel sizes of the scenario do not say it: the job spreads experts over
+    ranks that are replicas in everything else. ``mindspore`` says that MindSpore trains it, and counts its steps.
+    ``starts_fast`` says that it starts fast enough for each of many runs to have a fault-free run of its own.
+    ``loss_on_rank_0`` says that in a pipeline only rank 0 has a valid loss, not the ranks of the last stage.
+    ``own_launcher`` says that a program of the user's own may start its ranks (``job.command``).
     """
 
     observable: frozenset[str]
-    checkpoint_form: CheckpointForm
+    checkpoint_form: CheckpointForm | None
     end_of_life_prefix: str = "ttp"
     most_stages: int | None = None
     most_ranks: int | None = None

@@ -12,7 +12,17 @@ from typing import Any
 from chaos.scenario.models.scenario import Scenario
 
 _FORMAT = 1
-NO_MATTER = {"resume", "resume_arguments", "savers", "timings", "controller", "hccl", "storage", "compile_cache"}
+NO_MATTER = {
+    "resume",
+    "resume_arguments",
+    "savers",
+    "timings",
+    "controller",
+    "hccl",
+    "torchrun",
+    "storage",
+    "compile_cache",
+}
 """Keys of the job that change no loss. Cells that differ in them alone are compared with the same fault-free run."""
 
 

@@ -1,8 +1,10 @@
-"""The meaning of the parameters in a MindSpore checkpoint, by their names.
+"""The meaning of the parameters in a checkpoint, by their names.
 
-Names are those of MindSpore's optimizers and of ``save_checkpoint``: moments and accumulators carry the weight's name
-behind a prefix, and so do accumulated gradients (``accu_grads`` in MindSpore, ``grad_sum`` in its tutorials); counters
-and rates have names of their own; ``append_dict`` adds scalars about the save itself.
+Most names are those of MindSpore's optimizers and of ``save_checkpoint``: moments and accumulators carry the weight's
+name behind a prefix, and so do accumulated gradients (``accu_grads`` in MindSpore, ``grad_sum`` in its tutorials);
+counters and rates have names of their own; ``append_dict`` adds scalars about the save itself. A slot of an optimizer
+of PyTorch is ``optimizer.KEY.N`` (:mod:`chaos.agent.torch.optimizers`), where it keeps the number of updates for each
+weight, too.
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ _APPENDED = (APPENDED - MAY_BE_ADDED) | {"cur_epoch_num", "cur_step_num", "lr"}
 
 _SLOT = re.compile(
     r"^(?:.*\.)?(?:moments?\d?|momentum|velocity|accum(?:ulation|ulator)?|adam_[mv]|exp_avg(?:_sq)?|mean_(?:square|gradient)"
-    r"|stat|linear|sum|v_max|vhat)\."
+    r"|stat|linear|sum|v_max|vhat)\.|^optimizer\d*\.(?!param_groups\.)[^.]+\."
 )
+_UPDATES_OF_A_WEIGHT = re.compile(r"^optimizer\d*\.step\.")
 _ACCUMULATED = re.compile(
     r"^(?:.*\.)?(?:accu?_grads?|accum(?:ulated)?_grads?|grads?_sum|grads?_accum(?:ulation|ulator)?s?)\."
 )
@@ -61,7 +64,7 @@ def slot_prefix(name: str) -> str:
 
 def is_step_counter(name: str) -> bool:
     """Return whether it is a number of updates: of the optimizer, or of running statistics."""
-    return name.rpartition(".")[2] in _STEP_COUNTERS
+    return name.rpartition(".")[2] in _STEP_COUNTERS or bool(_UPDATES_OF_A_WEIGHT.match(name))
 
 
 def is_accumulated(name: str) -> bool:

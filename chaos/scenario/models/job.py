@@ -69,6 +69,22 @@ class Storage(Model):
     )
 
 
+class Torchrun(Model):
+    """The options of torchrun, which starts the ranks of a job of PyTorch."""
+
+    rendezvous: Literal["c10d", "static"] = Field(
+        "c10d", description="How the launchers of the nodes find each other (--rdzv-backend)."
+    )
+    monitor_interval: Seconds = Field(
+        0.1, gt=0, description="Time between two looks at the ranks (--monitor-interval)."
+    )
+    store: Literal["own", "shared"] = Field(
+        "own",
+        description="Store in which ranks find each other: their own for each start, or torchrun's, which it shares "
+        "by default.",
+    )
+
+
 class AbnormalResult(Model):
     """The check of the global norm, with the options that MindFormers allows beside it."""
 
@@ -105,6 +121,7 @@ class Job(Model):
         description="Words of a launcher of your own, with the command of a rank behind them "
         "(docs/guides/launchers.md). Default: the job kind's, msrun.",
     )
+    torchrun: Torchrun = Field(Torchrun.model_construct(), description="Options of torchrun, for the job kind torch.")
     supervised: bool = Field(
         False,
         description="The launcher of command starts the ranks again by itself after a fault; the harness does not.",

@@ -175,6 +175,15 @@ def test_without_mindformers_the_set_up_goes_on_and_says_why(
     assert bootstrap.add_mindformers(setup.root)
 
 
+def test_pytorch_is_added_once_and_in_its_build_for_the_cpu(setup: Setup) -> None:
+    setup.prepare("mindspore", "test")
+    setup.done = []
+    for _ in range(2):
+        assert bootstrap.add_pytorch(setup.root)
+    assert setup.done == [bootstrap.PYTORCH]
+    assert bootstrap.PYTORCH.endswith("+cpu")
+
+
 def test_pip_that_was_killed_amid_mindformers_leaves_nothing_to_trust(setup: Setup) -> None:
     setup.prepare("mindspore", "test")
     setup.status = -9
@@ -353,11 +362,12 @@ def test_quick_needs_what_the_tests_need_but_mindformers_and_a_browser(
 
     monkeypatch.setattr(bootstrap, "prepare", prepare)
     monkeypatch.setattr(bootstrap, "add_mindformers", added.append)
+    monkeypatch.setattr(bootstrap, "add_pytorch", added.append)
     monkeypatch.setattr(bootstrap, "add_browser", lambda: added.append(tmp_path))
     monkeypatch.setattr(bootstrap, "run_tests", run_tests)
     assert bootstrap.main([command]) == 1
     assert extras == [{"mindspore", "test", "mindformers"} if installed else {"mindspore", "test"}]
-    assert added == ([bootstrap.ROOT, tmp_path] if installed else [])
+    assert added == ([bootstrap.ROOT, bootstrap.ROOT, tmp_path] if installed else [])
     assert ran == [bootstrap.PHASES if command == "test" else bootstrap.quick_phases([])]
 
 

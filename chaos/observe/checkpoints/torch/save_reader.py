@@ -22,6 +22,7 @@ from chaos.observe.checkpoints.torch.archive import LOCAL, LOCAL_MARK, Member, r
 from chaos.observe.checkpoints.torch.flatten import flatten
 from chaos.observe.checkpoints.torch.inert_pickle import read_pickle
 from chaos.observe.checkpoints.torch.objects import ArrayRef, TensorRef, make_object, storage_of
+from chaos.observe.checkpoints.torch.state_names import named_as_in_rank
 from chaos.observe.checkpoints.torch.step_numbers import numbers_about
 from chaos.observe.checkpoints.torch.storages import Contents, CrcMismatch, read_contents
 
@@ -69,7 +70,8 @@ def read_archive(stream: io.BufferedReader, place: Span) -> tuple[dict[str, Tens
     for member in members:
         if member.name == f"{root}byteorder" and _whole(stream, member, crc=crc) != b"little":
             raise UnknownContent("was saved on a machine with another order of bytes")
-    leaves = flatten(read_pickle(_whole(stream, pickle, crc=crc), make_object, storage_of))
+    structure = read_pickle(_whole(stream, pickle, crc=crc), make_object, storage_of)
+    leaves = named_as_in_rank(structure, flatten(structure))
     tensors = {name: leaf for name, leaf in leaves.items() if isinstance(leaf, TensorRef)}
     storages = {
         member.name.removeprefix(root + _DATA): member for member in members if member.name.startswith(root + _DATA)

@@ -16,7 +16,7 @@ from chaos.observe.checkpoints.tensor import Tensor
 UPDATES, SCRIPT_STEP = "global_step", "script_step"
 STEP_NUM = "step_num"
 
-_COUNTER = re.compile(r"(?P<optimizer>(?:.*?\.)??)state\.(?P<parameter>.+)\.step")
+_COUNTER = re.compile(r"(?P<optimizer>optimizer\d*)\.step\.(?P<parameter>.+)|(?P<other>(?:.*?\.)??)state\..+\.step")
 
 _SCRIPT = ("global_step", "step", "iteration", "iter", "global_iteration", "current_step", "current_iteration")
 """Names that scripts and libraries give to the step: Lightning the first, Megatron the third."""
@@ -42,7 +42,8 @@ def _updates(entries: Mapping[str, Tensor | Plain]) -> int | None:
     for name, entry in entries.items():
         match = _COUNTER.fullmatch(name)
         if match is not None and (number := _whole(entry)) is not None:
-            counted[match["optimizer"]] = max(number, counted.get(match["optimizer"], 0))
+            optimizer = match["optimizer"] or match["other"]
+            counted[optimizer] = max(number, counted.get(optimizer, 0))
     return next(iter(counted.values())) if len(set(counted.values())) == 1 else None
 
 

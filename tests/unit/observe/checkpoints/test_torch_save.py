@@ -35,12 +35,12 @@ def read(tmp_path: Path) -> Read:
 def test_names_are_flat_and_digests_are_those_of_the_agent(read: Read) -> None:
     checkpoint = read(WRITER.archive(job_state(4)))
     assert list(checkpoint.tensors) == [
-        "model.net.weight",
-        "optimizer.state.0.step",
-        "optimizer.state.0.exp_avg",
+        "net.weight",
+        "optimizer.step.0",
+        "optimizer.exp_avg.0",
     ]
     weight = np.arange(1.5, 7.5, dtype=np.float32).reshape(2, 3)
-    assert checkpoint.tensors["model.net.weight"].digest == tensor_digest("float32", (2, 3), weight)
+    assert checkpoint.tensors["net.weight"].digest == tensor_digest("float32", (2, 3), weight)
     assert checkpoint.values == {"optimizer.param_groups.0.lr": 0.1, "optimizer.param_groups.0.params.0": 0, "step": 4}
     assert checkpoint.crc == "verified"
 

@@ -1,0 +1,123 @@
+"""The checkpoints of PyTorch: ``torch.save``, ``torch.load``, and names that a job gives to saved files afterwards."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any, Callable
+
+from chaos.agent.training import Training
+
+_STEP_KEYS = ("step", "steps", "global_step", "iteration", "iter")
+"""Keys under which scripts keep the number of trained steps beside the states of model and optimizer."""
+
+
+class Files:
+    """The checkpoint files of one process: each path that was saved, until a directory or file gets another name."""
+
+    def __init__(self, training: Training) -> None:
+        self._training = training
+        self._saved: set[str] = set()
+
+    def save(self, file: Any, write: Callable[[], Any]) -> Any:
+        """Write a checkpoint. What has no name, as a buffer in memory, is no file."""
+        path = path_of(file)
+        if path is None:
+            return write()
+        with self._training.saving(path, end_of_life=False):
+            result = write()
+        self._saved.add(os.path.abspath(path))
+        return result
+
+    def load(self, file: Any, read: Callable[[], Any]) -> Any:
+        """Read a checkpoint."""
+        path = path_of(file)
+        return read() if path is None else self._training.load(path, read, step_of)
+
+    def wrote(self) -> None:
+        """Note that a part of a file has been written."""
+        self._training.wrote()
+
+    def renamed(self, old: Any, new: Any) -> None:
+        """Note the new name of a saved file, or of a directory of saved files: a save ends with its last name."""
+        source, target = os.path.abspath(os.fsdecode(old)), os.path.abspath(os.fsdecode(new))
+        for path in sorted(self._saved):
+            if path == source or path.startswith(source + os.sep):
+                self._saved.discard(path)
+                self._saved.add(target + path[len(source) :])
+                self._training.renamed(path, target + path[len(source) :])
+
+
+def path_of(file: Any) -> str | None:
+    """Return the path of a file that is given by its path, or that is open; None for anything else."""
+    name = file if isinstance(file, (str, os.PathLike)) else getattr(file, "name", None)
+    return os.fsdecode(name) if isinstance(name, (str, bytes, os.PathLike)) and os.fsdecode(name) else None
+
+
+def hook_torch_files(files: Files, module: ModuleType) -> None:
+    """Record every file that is saved and loaded through ``torch.save`` and ``torch.load``."""
+    save, load = module.save, module.load
+
+    @functools.wraps(save)
+    def save_with_agent(obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
+        return files.save(f, lambda: save(obj, f, *args, **kwargs))
+
+    @functools.wraps(load)
+    def load_with_agent(f: Any, *args: Any, **kwargs: Any) -> Any:
+        return files.load(f, lambda: load(f, *args, **kwargs))
+
+    module.save, module.load = save_with_agent, load_with_agent  # type: ignore[attr-defined]
+    if hasattr(module, "_save"):
+        module._save = _noting_records(files, module._save)  # type: ignore[attr-defined]
+
+
+def _noting_records(files: Files, write: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function that writes a file's members, with the barrier in the middle of a file behind each."""
+
+    @functools.wraps(write)
+    def write_with_agent(obj: Any, zip_file: Any, *args: Any, **kwargs: Any) -> Any:
+        return write(obj, _Members(zip_file, files), *args, **kwargs)
+
+    return write_with_agent
+
+
+class _Members:
+    """PyTorch's writer of a file, seen member by member."""
+
+    def __init__(self, writer: Any, files: Files) -> None:
+        self._writer = writer
+        self._files = files
+
+    def write_record(self, *args: Any) -> Any:
+        result = self._writer.write_record(*args)
+        self._files.wrote()
+        return result
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._writer, name)
+
+
+def hook_names(files: Files) -> None:
+    """See the renaming of files by ``os.rename`` and ``os.replace``, through which ``pathlib`` and ``shutil`` go."""
+    for name in ("rename", "replace"):
+        setattr(os, name, _noting_name(files, getattr(os, name)))
+
+
+def _noting_name(files: Files, rename: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(rename)
+    def rename_with_agent(src: Any, dst: Any, *args: Any, **kwargs: Any) -> Any:
+        result = rename(src, dst, *args, **kwargs)
+        if not args and not kwargs and isinstance(src, (str, bytes, os.PathLike)):
+            files.renamed(src, dst)
+        return result
+
+    return rename_with_agent
+
+
+def step_of(loaded: Any) -> int | None:
+    """Return the number of trained steps that a checkpoint says; None where it has no such key."""
+    if not isinstance(loaded, Mapping):
+        return None
+    return next((loaded[key] for key in _STEP_KEYS if type(loaded.get(key)) is int), None)

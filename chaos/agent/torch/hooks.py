@@ -1,0 +1,77 @@
+"""The hooks in PyTorch's modules, set right after their import; nothing that the job can see changes.
+
+Names are those of PyTorch 2.1 to 2.13, checked with 2.13.0. Where a release lacks one, its points are not seen.
+"""
+
+from __future__ import annotations
+
+import functools
+from types import ModuleType
+from typing import Any, Callable
+
+from chaos.agent.after_import import AfterImport
+from chaos.agent.torch.files import Files, hook_names, hook_torch_files
+from chaos.agent.torch.loop import TorchLoop
+from chaos.agent.torch.optimizers import Optimizers
+from chaos.agent.training import Training
+
+
+def install_torch_hooks(imports: AfterImport, training: Training, loop: TorchLoop, optimizers: Optimizers) -> None:
+    """Arrange for every hook to be set when its module is imported."""
+    files = Files(training)
+    imports.watch("torch.optim.optimizer", functools.partial(_hook_optimizers, loop, optimizers))
+    imports.watch("torch.nn.modules.module", functools.partial(_hook_forward, loop))
+    imports.watch("torch._tensor", functools.partial(_hook_backward, loop))
+    imports.watch("torch.utils.data.dataloader", functools.partial(_hook_batches, loop))
+    imports.watch("torch.serialization", functools.partial(hook_torch_files, files))
+    imports.watch("torch.serialization", lambda module: hook_names(files))
+
+
+def _hook_optimizers(loop: TorchLoop, optimizers: Optimizers, module: ModuleType) -> None:
+    """Note every optimizer that is made, and wrap its step."""
+    made = module.Optimizer.__init__
+
+    @functools.wraps(made)
+    def make_with_agent(self: Any, *args: Any, **kwargs: Any) -> None:
+        made(self, *args, **kwargs)
+        optimizers.note(self)
+
+    module.Optimizer.__init__ = make_with_agent
+    module.register_optimizer_step_pre_hook(lambda optimizer, args, kwargs: loop.update_begins(optimizer))
+    module.register_optimizer_step_post_hook(lambda optimizer, args, kwargs: loop.update_ends(optimizer))
+
+
+def _hook_forward(loop: TorchLoop, module: ModuleType) -> None:
+    """See the calls of modules with weights, while gradients are recorded."""
+    import torch  # the caller is its own import
+
+    def before(called: Any, inputs: Any) -> None:
+        if loop.awaits(called) and called.training and torch._C.is_grad_enabled():
+            loop.forward(called, inputs)
+
+    module.register_module_forward_pre_hook(before)
+
+
+def _hook_backward(loop: TorchLoop, module: ModuleType) -> None:
+    """See the losses: scalars whose gradient is computed."""
+    backward: Callable[..., Any] = module.Tensor.backward
+
+    @functools.wraps(backward)
+    def backward_with_agent(self: Any, *args: Any, **kwargs: Any) -> Any:
+        loop.backward(self)
+        return backward(self, *args, **kwargs)
+
+    module.Tensor.backward = backward_with_agent
+
+
+def _hook_batches(loop: TorchLoop, module: ModuleType) -> None:
+    """See the batches that data loaders hand to the loop."""
+    take: Callable[[Any], Any] = module._BaseDataLoaderIter.__next__
+
+    @functools.wraps(take)
+    def take_with_agent(self: Any) -> Any:
+        batch = take(self)
+        loop.batch(batch)
+        return batch
+
+    module._BaseDataLoaderIter.__next__ = take_with_agent

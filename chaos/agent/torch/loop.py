@@ -1,0 +1,148 @@
+"""The steps of a loop in PyTorch: a step begins with the first forward run of a model, and ends with the update.
+
+Any number of forward and backward runs may lie between two updates, so an accumulation of gradients is one step. No
+framework is imported here: :mod:`chaos.agent.torch.hooks` calls these methods.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.agent.loops import some
+from chaos.agent.step_source import StepSource
+from chaos.agent.torch.optimizers import Optimizers, state_of, updates_of
+from chaos.agent.training import Training
+
+_LOOKED_AT = (1, 2)
+"""Steps of a process after which the weights are looked at once more: a loop does the same in each of its steps."""
+
+
+class TorchLoop:
+    """The steps of one process's loop."""
+
+    def __init__(self, training: Training, source: StepSource, optimizers: Optimizers) -> None:
+        self._training = training
+        self._source = source
+        self._optimizers = optimizers
+        self._optimizer: Any = None
+        self._model: Any = None
+        self._step = 0
+        self._updating = 0
+        self._fetched: Any = None
+        self._losses: list[Any] = []
+        self._batches: list[Any] = []
+
+    def awaits(self, model: Any) -> bool:
+        """Return whether a forward run of this model would tell anything at present."""
+        if self._updating:
+            return False
+        return model is self._model if self._training.in_step else self._counts()
+
+    def forward(self, model: Any, inputs: Any) -> None:
+        """See a forward run that records gradients: outside of a step, one begins with it if the model has weights.
+
+        Its batch is the last one that a loader has handed out: a script may skip batches that it has trained before.
+        """
+        training = self._training
+        if not training.in_step and any(weight.requires_grad for weight in model.parameters()):
+            self._begin(model)
+        if training.in_step:
+            self._batches.append(inputs if self._fetched is None else self._fetched)
+            training.reach("forward")
+
+    def backward(self, loss: Any) -> None:
+        """See that a gradient is computed, of a loss if it is a scalar's. Several of a step count by their mean."""
+        if self._training.in_step and not self._updating and loss.numel() == 1 and self._counts():
+            self._losses.append(loss.detach())
+
+    def batch(self, batch: Any) -> None:
+        """See a batch that a data loader hands out."""
+        self._fetched = batch
+
+    def update_begins(self, optimizer: Any) -> None:
+        """See that an optimizer begins to update; one within another's update is a part of it."""
+        self._updating += 1
+        if self._updating > 1 or not self._is_step():
+            return
+        if self._optimizer is not None and self._optimizer is not optimizer:
+            first, other = type(self._optimizer).__name__, type(optimizer).__name__
+            self._source.unclear(
+                f"there are two optimizers, {first} and {other}: a step may update with either. Report the steps by "
+                "lines of the job's own (chaos_steps.py)"
+            )
+            return
+        self._optimizer = optimizer
+        self._training.reach("optimizer.update")
+
+    def update_ends(self, optimizer: Any) -> None:
+        """See that an update has ended, and with it the step."""
+        self._updating -= 1
+        if not self._updating and self._optimizer is optimizer and self._is_step():
+            self._end()
+
+    def _counts(self) -> bool:
+        source = self._source
+        return not (source.is_unclear or source.lines)
+
+    def _is_step(self) -> bool:
+        """Return whether an update ends a step: a gradient was computed in it.
+
+        ``torch.distributed.checkpoint`` updates once with gradients of zero to make the optimizer's state, outside of
+        a step.
+        """
+        return self._counts() and self._training.in_step and bool(self._losses)
+
+    def _begin(self, model: Any) -> None:
+        training = self._training
+        if self._model is None:
+            optimizers = self._optimizers.alive()
+            if not optimizers:
+                self._source.gradients = True
+                return
+            done = self._steps_done(optimizers)
+            if done is None:
+                return
+            self._model, self._step = model, done
+            training.begin(done, self._state)
+        elif training.steps_begun in _LOOKED_AT and (changed := training.changed_since_step()):
+            self._source.unclear(
+                f"{some(changed)} changed after the update of step {self._step}, so the step ends later than the "
+                "update of the optimizer"
+            )
+            return
+        self._step += 1
+        self._losses, self._batches = [], []
+        training.step_begin(self._step)
+
+    def _end(self) -> None:
+        losses, batches = self._losses, self._batches
+        self._losses, self._batches = [], []
+        self._training.step_end(_mean(losses), batches)
+
+    def _state(self) -> list[tuple[str, Any]]:
+        return list(state_of(self._model, self._optimizers.alive()))
+
+    def _steps_done(self, optimizers: list[Any]) -> int | None:
+        """Return the number of steps before this process's first one; None where nothing says it."""
+        counts = [count for optimizer in optimizers if (count := updates_of(optimizer)) is not None]
+        if counts:
+            return max(counts)
+        training = self._training
+        if not training.has_loaded:
+            return 0
+        if training.loaded_step is not None:
+            return training.loaded_step
+        if (saved := training.saved_step()) is not None:
+            return saved
+        self._source.unclear(
+            f"a checkpoint was loaded, and {type(optimizers[0]).__name__} has counted no update: the number of the "
+            "first step is not known"
+        )
+        return None
+
+
+def _mean(losses: list[Any]) -> Any:
+    if len(losses) == 1:
+        return losses[0]
+    values = [float(loss) for loss in losses]
+    return sum(values) / len(values)

@@ -1,0 +1,73 @@
+"""PyTorch's optimizers of a process, and the state that they and their model hold, by name.
+
+Names are the same in the process and in its checkpoints: a weight has its name in the model without the prefixes of
+wrappers, a slot of the optimizer ``optimizer.KEY.N``, where N counts the weights as ``Optimizer.state_dict`` does.
+"""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+WRAPPERS = ("module.", "_orig_mod.")
+"""Prefixes that DistributedDataParallel and torch.compile add to the names of a model's parameters."""
+
+
+class Optimizers:
+    """The optimizers of this process, in the order in which they were made."""
+
+    def __init__(self) -> None:
+        self._made: list[weakref.ref[Any]] = []
+
+    def note(self, optimizer: Any) -> None:
+        """Note that an optimizer is made; one that wraps another is noted as well."""
+        if all(made() is not optimizer for made in self._made):
+            self._made.append(weakref.ref(optimizer))
+
+    def alive(self) -> list[Any]:
+        """Return the optimizers that exist and that no other one holds: ZeroRedundancyOptimizer has one within it."""
+        if len(self._made) > 1:
+            gc.collect()  # one that the job has replaced may only wait for this
+        alive = [optimizer for made in self._made if (optimizer := made()) is not None]
+        within = {id(part) for optimizer in alive for part in vars(optimizer).values() if part is not optimizer}
+        return [optimizer for optimizer in alive if id(optimizer) not in within]
+
+
+def updates_of(optimizer: Any) -> int | None:
+    """Return the number of updates, which a checkpoint restores; None for an optimizer that counts none, as SGD."""
+    counts = [int(state["step"]) for state in optimizer.state.values() if isinstance(state, dict) and "step" in state]
+    return max(counts) if counts else None
+
+
+def state_of(model: Any, optimizers: list[Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the model's parameters and buffers, and the optimizers' slots, with their names."""
+    named = dict(model.named_parameters())
+    named.update((name, buffer) for name, buffer in model.named_buffers() if _is_saved(model, name))
+    for name, value in named.items():
+        yield bare(name), value
+    for number, optimizer in enumerate(optimizers):
+        yield from _slots(optimizer, "optimizer" if number == 0 else f"optimizer{number + 1}")
+
+
+def bare(name: str) -> str:
+    """Return a parameter's name without the prefixes of wrappers."""
+    while name.startswith(WRAPPERS):
+        name = name.partition(".")[2]
+    return name
+
+
+def _slots(optimizer: Any, prefix: str) -> Iterator[tuple[str, Any]]:
+    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+    for number, weight in enumerate(weights):
+        state = optimizer.state.get(weight, {})
+        for key in state if isinstance(state, dict) else ():
+            if (value := state[key]) is not None:
+                yield f"{prefix}.{key}.{number}", value
+
+
+def _is_saved(model: Any, name: str) -> bool:
+    """Return whether a buffer is part of the model's state, as ``register_buffer`` was told (persistent)."""
+    path, _, last = name.rpartition(".")
+    return last not in model.get_submodule(path)._non_persistent_buffers_set

@@ -1,0 +1,1 @@
+"""Jobs of PyTorch: a script of the user's own under torchrun."""

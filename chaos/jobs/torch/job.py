@@ -1,0 +1,81 @@
+"""The job kind ``torch``: a user's own training script in PyTorch, under torchrun. All its parts are genuine.
+
+PYTHONPATH loads the agent, which observes optimizers, forward and backward runs, ``torch.save`` and ``torch.load``.
+Nothing here asks for a device: the script may train on a CPU, on NPUs or on GPUs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from chaos.jobs.kind import Command, Launch
+from chaos.jobs.script_job import ScriptJob
+from chaos.jobs.torch.probe import torch
+from chaos.jobs.torch.torchrun import torchrun_argv, torchrun_environment
+from chaos.plan.traits import JobTraits
+from chaos.scenario.models.mechanisms import restarts_all
+
+_OF_THE_SCRIPT = "leaves that to the script: use job.arguments"
+
+
+class TorchJob(ScriptJob):
+    """Starts the scenario's script with its arguments, in a directory of the run."""
+
+    name = "torch"
+    framework = re.compile(rb"\b(torch|mindspeed|megatron)\b")
+    framework_need = "torch"
+    traits = JobTraits(
+        # No checkpoint.end: scripts publish a file by renaming it, and a fault before that leaves none to go on from.
+        observable=frozenset(
+            {
+                "step.begin",
+                "forward",
+                "optimizer.update",
+                "step.end",
+                "checkpoint.begin",
+                "checkpoint.write",
+                "checkpoint.load",
+            }
+        ),
+        checkpoint_form=None,
+        resumes_periodic=True,
+        devices=frozenset({"CPU", "Ascend"}),
+        genuine=True,
+        gradients=False,
+        own_script=False,
+        mindspore=False,
+        own_launcher=True,
+        lacks={
+            "job.agent": "starts no cluster agent: on a cluster MindCluster does",
+            "job.tre": _OF_THE_SCRIPT,
+            "job.hccl": "has PyTorch's own collectives: give init_process_group its timeout in the script",
+            "job.graph": _OF_THE_SCRIPT,
+            "job.compile_cache": "keeps no graphs of MindSpore's",
+            "job.storage.mb_per_second": "holds no storage back",
+            "job.storage.asynchronous_saving": _OF_THE_SCRIPT,
+            "job.storage.memory": "keeps no checkpoint in memory",
+        },
+    )
+    examples: Mapping[str, Mapping[str, Any]] = {}
+    needs = ("torch",)
+    probes = MappingProxyType({"torch": torch})
+    ports = 1
+    extensions = ("chaos.agent.torch.rank_logs",)
+
+    def environment(self, launch: Launch) -> Mapping[str, str]:
+        """Return what torchrun and its ranks are told."""
+        return torchrun_environment(launch)
+
+    def own_command(self, launch: Launch, script: Path, arguments: tuple[str, ...]) -> Command:
+        """Return torchrun with the script and its arguments; it starts ranks again where a mechanism does."""
+        job = launch.scenario.job
+        restarts = job.restart_limit if restarts_all(job.protection) else 0
+        argv = torchrun_argv(launch, (str(script), *arguments), port=self.launcher_port(launch), restarts=restarts)
+        return Command(argv, self.environment(launch))
+
+
+KIND = TorchJob()

@@ -1,0 +1,54 @@
+"""The command line and the environment of torchrun (``python -m torch.distributed.run``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from chaos.agent.launcher.rank_variables import VARIABLE, written
+from chaos.jobs.kind import Launch
+
+RANK_VARIABLES = (("RANK", "WORLD_SIZE"),)
+
+_OWN_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
+"""With the value 1 torchrun gives the ranks of each start a store of their own (PyTorch 2.6 and later)."""
+
+
+def torchrun_argv(launch: Launch, rank_command: Sequence[str], *, port: int, restarts: int) -> tuple[str, ...]:
+    """Return the command line of torchrun on this host, or on one node, for a script and its arguments.
+
+    ``restarts`` is the number of times that torchrun may start all ranks again.
+    """
+    scenario, place = launch.scenario, launch.place
+    options = scenario.job.torchrun
+    local = scenario.cluster.ranks if place is None else len(place.ranks)
+    rendezvous = (
+        f"--rdzv-backend={options.rendezvous}",
+        f"--rdzv-endpoint={launch.master}:{port}",
+        f"--rdzv-id=chaos-{port}",
+    )
+    return (
+        str(launch.python),
+        "-m",
+        "torch.distributed.run",
+        f"--nnodes={1 if place is None else place.nodes}",
+        f"--node-rank={0 if place is None else place.node}",
+        f"--nproc-per-node={local}",
+        *rendezvous,
+        f"--local-addr={launch.master if place is None else place.address}",
+        f"--max-restarts={restarts}",
+        f"--monitor-interval={options.monitor_interval:g}",
+        *rank_command,
+    )
+
+
+def torchrun_environment(launch: Launch) -> Mapping[str, str]:
+    """Return what torchrun and its ranks are told: how ranks are numbered, their store, the loopback interface.
+
+    torchrun gives each rank a thread of its own only if nobody says otherwise; it is said here, without its warning.
+    """
+    environment = {VARIABLE: written(RANK_VARIABLES), "OMP_NUM_THREADS": "1"}
+    if launch.scenario.job.torchrun.store == "own":
+        environment[_OWN_STORE] = "1"
+    if launch.place is None:
+        environment["GLOO_SOCKET_IFNAME"] = "lo"
+    return environment

@@ -1,0 +1,269 @@
+"""A step of a loop in PyTorch goes from its first forward run to the optimizer's update, however many lie between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy
+import pytest
+
+from chaos.agent.barriers import Barriers
+from chaos.agent.digests import Digests
+from chaos.agent.record import Record
+from chaos.agent.step_source import StepSource
+from chaos.agent.torch.loop import TorchLoop
+from chaos.agent.torch.optimizers import Optimizers
+from chaos.agent.training import Training
+from tests.unit.agent.conftest import Events
+
+
+class Tensor:
+    """A tensor of PyTorch, as far as the agent uses it."""
+
+    def __init__(self, *values: float, requires_grad: bool = True) -> None:
+        self.values = numpy.array(values, "float32")
+        self.requires_grad = requires_grad
+
+    def detach(self) -> Tensor:
+        return self
+
+    def cpu(self) -> Tensor:
+        return self
+
+    def numpy(self) -> Any:
+        return self.values
+
+    def numel(self) -> int:
+        return int(self.values.size)
+
+    def __float__(self) -> float:
+        return float(self.values[0])
+
+
+class Model:
+    """A module with one weight and two buffers, only one of which is saved."""
+
+    def __init__(self, weight: Tensor) -> None:
+        self.weight = weight
+        self._non_persistent_buffers_set = {"scratch"}
+
+    def parameters(self) -> Iterator[Tensor]:
+        yield self.weight
+
+    def named_parameters(self) -> Iterator[tuple[str, Tensor]]:
+        yield "module.weight", self.weight
+
+    def named_buffers(self) -> Iterator[tuple[str, Tensor]]:
+        yield "mean", Tensor(0, requires_grad=False)
+        yield "scratch", Tensor(0, requires_grad=False)
+
+    def get_submodule(self, path: str) -> Model:
+        return self
+
+
+class Adam:
+    """An optimizer that counts its updates for each weight."""
+
+    def __init__(self, weight: Tensor, *, counts: bool = True) -> None:
+        self.param_groups = [{"params": [weight]}]
+        self.state: dict[Tensor, dict[str, Any]] = {}
+        self._counts = counts
+
+    def step(self) -> None:
+        (weight,) = self.param_groups[0]["params"]
+        state = self.state.setdefault(weight, {"exp_avg": Tensor(0, requires_grad=False)})
+        if self._counts:
+            state["step"] = state.get("step", 0) + 1
+        weight.values = weight.values - 1
+
+
+class Job:
+    """A training loop, by the points at which the hooks are set."""
+
+    def __init__(self, record: Record, armed: tuple[Any, ...]) -> None:
+        self.training = Training(record, Barriers(record, None, list(armed)), Digests(record, 1))
+        self.source = StepSource(record, self.training)
+        self.optimizers = Optimizers()
+        self.loop = TorchLoop(self.training, self.source, self.optimizers)
+        self.model = Model(Tensor(1, 2))
+
+    def optimizer(self, *, counts: bool = True) -> Adam:
+        made = Adam(self.model.weight, counts=counts)
+        self.optimizers.note(made)
+        return made
+
+    def forward(self, batch: float = 1) -> None:
+        if self.loop.awaits(self.model):
+            self.loop.forward(self.model, (Tensor(batch),))
+
+    def update(self, optimizer: Adam) -> None:
+        self.loop.update_begins(optimizer)
+        optimizer.step()
+        self.loop.update_ends(optimizer)
+
+    def step(self, optimizer: Adam, *losses: float) -> None:
+        for loss in losses or (0.5,):
+            self.forward()
+            self.loop.backward(Tensor(loss))
+        self.update(optimizer)
+
+
+Make = Callable[..., Job]
+
+
+@pytest.fixture
+def job(record: Record) -> Make:
+    return lambda *armed: Job(record, armed)
+
+
+def steps(events: Events, name: str = "step.end") -> list[int]:
+    return [event.data["step"] for event in events(name)]
+
+
+def loss_of(event: Any) -> float:
+    return float.fromhex(event.data["loss"])
+
+
+def test_a_step_has_its_loss_its_batch_and_its_state_by_name(job: Make, events: Events) -> None:
+    training = job()
+    optimizer = training.optimizer()
+    for _ in range(2):
+        training.step(optimizer, 0.25)
+    first, second = events("digest")
+    assert steps(events, "step.begin") == steps(events) == [1, 2]
+    assert loss_of(first) == 0.25
+    assert set(second.data["parameters"]) == {"weight", "mean", "optimizer.exp_avg.0", "optimizer.step.0"}
+    assert first.data["parameters"]["weight"] != second.data["parameters"]["weight"]
+    assert first.data["batch"] == second.data["batch"] is not None
+
+
+def test_accumulated_gradients_are_one_step_with_the_mean_of_their_losses(job: Make, events: Events) -> None:
+    training = job()
+    training.step(training.optimizer(), 1.0, 3.0)
+    (digest,) = events("digest")
+    assert steps(events) == [1]
+    assert loss_of(digest) == 2
+
+
+def test_batches_of_the_loader_count_before_the_inputs_of_the_model(job: Make, events: Events) -> None:
+    training = job()
+    optimizer = training.optimizer()
+    for batch in (1.0, 2.0):
+        training.loop.batch([Tensor(batch), Tensor(7)])
+        training.step(optimizer)
+    first, second = events("digest")
+    assert first.data["batch"] != second.data["batch"]
+
+
+def test_skipped_batches_are_no_part_of_the_step_that_follows(job: Make, events: Events) -> None:
+    for batches in ([3.0], [1.0, 2.0, 3.0]):
+        training = job()
+        for batch in batches:
+            training.loop.batch([Tensor(batch)])
+        training.step(training.optimizer())
+    first, second = events("digest")
+    assert first.data["batch"] == second.data["batch"]
+
+
+def test_each_part_of_an_accumulation_has_its_batch(job: Make, events: Events) -> None:
+    training = job()
+    optimizer = training.optimizer()
+    for last in (2.0, 3.0):
+        for batch in (1.0, last):
+            training.loop.batch([Tensor(batch)])
+            training.forward()
+            training.loop.backward(Tensor(0.5))
+        training.update(optimizer)
+    first, second = events("digest")
+    assert steps(events) == [1, 2]
+    assert first.data["batch"] != second.data["batch"]
+
+
+def test_training_goes_on_from_the_updates_that_a_checkpoint_has_restored(job: Make, events: Events) -> None:
+    training = job()
+    optimizer = training.optimizer()
+    optimizer.state[training.model.weight] = {"step": 8}
+    training.step(optimizer)
+    assert steps(events) == [9]
+    assert events("train.begin")[0].data["initial_step"] == 8
+
+
+def test_without_a_counter_the_loaded_checkpoint_gives_the_step(job: Make, events: Events) -> None:
+    training = job()
+    training.training.load("x.pt", lambda: {"step": 4}, lambda loaded: int(loaded["step"]))
+    training.step(training.optimizer(counts=False))
+    assert steps(events) == [5]
+
+
+def test_without_any_number_the_steps_are_unclear(job: Make, events: Events) -> None:
+    training = job()
+    training.training.load("x.pt", dict, lambda loaded: None)
+    training.step(training.optimizer(counts=False))
+    (reason,) = events("steps.unclear")
+    assert "the number of the first step is not known" in reason.data["reason"]
+    assert steps(events, "step.begin") == []
+
+
+def test_an_update_without_a_gradient_is_no_step(job: Make, events: Events) -> None:
+    training = job()
+    optimizer = training.optimizer()
+    training.update(optimizer)  # as torch.distributed.checkpoint does, to make the optimizer's state
+    training.forward()
+    training.update(optimizer)
+    assert steps(events) == []
+
+
+def test_an_update_within_another_is_a_part_of_it(job: Make, events: Events) -> None:
+    training = job()
+    outer, inner = training.optimizer(), Adam(training.model.weight)
+    training.forward()
+    training.loop.backward(Tensor(0.5))
+    training.loop.update_begins(outer)
+    training.update(inner)
+    assert steps(events) == []
+    training.loop.update_ends(outer)
+    assert steps(events) == [1]
+
+
+def test_an_optimizer_that_another_holds_is_not_the_loops(job: Make) -> None:
+    optimizers = Optimizers()
+    outer, inner = Adam(Tensor(1)), Adam(Tensor(1))
+    outer.inner = inner  # type: ignore[attr-defined]
+    for made in (outer, inner):
+        optimizers.note(made)
+    assert optimizers.alive() == [outer]
+
+
+def test_two_optimizers_in_turn_make_the_steps_unclear(job: Make, events: Events) -> None:
+    training = job()
+    first, second = training.optimizer(), training.optimizer()
+    training.step(first)
+    training.step(second)
+    (reason,) = events("steps.unclear")
+    assert "two optimizers" in reason.data["reason"]
+    assert steps(events) == [1]
+
+
+def test_a_weight_that_changes_after_the_update_makes_the_steps_unclear(job: Make, events: Events) -> None:
+    training = job()
+    optimizer = training.optimizer()
+    training.step(optimizer)
+    training.model.weight.values = training.model.weight.values * 2
+    training.step(optimizer)
+    (reason,) = events("steps.unclear")
+    assert "weight changed after the update of step 1" in reason.data["reason"]
+
+
+def test_lines_of_the_jobs_own_count_alone(job: Make, events: Events) -> None:
+    training = job()
+    training.source.lines = True
+    training.step(training.optimizer())
+    assert steps(events, "step.begin") == []
+
+
+def test_every_phase_has_its_barrier(job: Make, events: Events) -> None:
+    phases = ("step.begin", "forward", "optimizer.update", "step.end")
+    training = job(*({"step": 1, "phase": phase, "fault": phase} for phase in phases))
+    training.step(training.optimizer())
+    assert [event.data["phase"] for event in events("barrier.reached")] == list(phases)

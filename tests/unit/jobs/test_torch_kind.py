@@ -1,0 +1,98 @@
+"""The job kind ``torch``: a user's script under torchrun, on any device, with nothing put in the place of anything."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chaos.base.registry import registry
+from chaos.jobs.kind import JobError, Launch
+from chaos.jobs.torch.job import KIND
+from chaos.jobs.torch.probe import torch
+from chaos.machine.job.protocol import Place
+from chaos.scenario.models.scenario import Scenario
+
+
+class Machine:
+    """A machine with one release of PyTorch, or none."""
+
+    def __init__(self, version: str | None) -> None:
+        self._version = version
+
+    def version(self, package: str) -> str | None:
+        return self._version if package == "torch" else None
+
+
+def scenario(**job: Any) -> Scenario:
+    basis = {"kind": "torch", "script": "train.py", "arguments": ["--steps=12"], "steps": 12}
+    return Scenario.model_validate({"chaos": 1, "name": "x", "cluster": {"ranks": 4}, "job": {**basis, **job}})
+
+
+@pytest.fixture
+def launch(tmp_path: Path) -> Any:
+    (tmp_path / "train.py").write_text("import torch")
+
+    def make(one: Scenario, *, resume: bool = False, place: Place | None = None) -> Launch:
+        python = Path(sys.executable)
+        return Launch(one, tmp_path, tmp_path, tmp_path / "logs", resume, (1234,), python, "standin", place)
+
+    return make
+
+
+def test_torchrun_starts_the_script_on_loopback(launch: Any) -> None:
+    assert registry("jobs").load("torch") is KIND
+    command = KIND.command(launch(scenario(resume_arguments=["--again"])))
+    assert command.argv[:3] == (sys.executable, "-m", "torch.distributed.run")
+    assert {"--nnodes=1", "--nproc-per-node=4", "--rdzv-endpoint=127.0.0.1:1234", "--max-restarts=0"} < {*command.argv}
+    assert {"--rdzv-backend=c10d", "--local-addr=127.0.0.1", "--monitor-interval=0.1"} < {*command.argv}
+    assert Path(command.argv[-2]).name == "train.py"
+    assert command.argv[-1] == "--steps=12"
+    assert command.environment["GLOO_SOCKET_IFNAME"] == "lo"
+    assert KIND.simulated(scenario(), "standin") == ()
+
+
+def test_a_resume_gets_its_further_arguments(launch: Any) -> None:
+    command = KIND.command(launch(scenario(resume_arguments=["--again"]), resume=True))
+    assert command.argv[-2:] == ("--steps=12", "--again")
+
+
+def test_the_store_of_the_ranks_is_their_own_unless_the_scenario_shares_it(launch: Any) -> None:
+    own = KIND.command(launch(scenario()))
+    shared = KIND.command(launch(scenario(torchrun={"store": "shared"})))
+    assert own.environment["TORCH_DISABLE_SHARE_RDZV_TCP_STORE"] == "1"
+    assert "TORCH_DISABLE_SHARE_RDZV_TCP_STORE" not in shared.environment
+
+
+def test_a_node_starts_its_own_ranks_and_meets_at_the_first_node(launch: Any, tmp_path: Path) -> None:
+    place = Place(1, 2, (2, 3), 4, "10.0.0.2", "10.0.0.1", tmp_path)
+    command = KIND.command(launch(scenario(torchrun={"rendezvous": "static"}), place=place))
+    assert {"--nnodes=2", "--node-rank=1", "--nproc-per-node=2", "--rdzv-endpoint=10.0.0.1:1234"} < {*command.argv}
+    assert {"--rdzv-backend=static", "--local-addr=10.0.0.2"} < {*command.argv}
+    assert "GLOO_SOCKET_IFNAME" not in command.environment
+
+
+def test_a_launcher_of_the_users_own_takes_the_place_of_torchrun(launch: Any) -> None:
+    own = scenario(command=["accelerate", "launch", "--num_processes={ranks}"])
+    command = KIND.command(launch(own))
+    assert command.argv[:3] == ("accelerate", "launch", "--num_processes=4")
+    assert "RANK/WORLD_SIZE" in command.environment["CHAOS_RANKS"]
+
+
+def test_a_job_without_a_script_is_refused(launch: Any) -> None:
+    with pytest.raises(JobError, match="the job kind torch has no script of its own"):
+        KIND.prepare(launch(scenario(script=None)))
+
+
+@pytest.mark.parametrize("version", ["2.1.0", "2.7.1+cpu", "2.13.0+cpu", "3.0"])
+def test_a_supported_release_of_any_build_will_do(version: str) -> None:
+    assert torch(Machine(version)).ok  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("version", "advice"), [(None, "chaos-ascend[torch]"), ("1.11.0", "PyTorch 2.1 or later")])
+def test_another_release_and_none_are_told_with_the_remedy(version: str | None, advice: str) -> None:
+    probe = torch(Machine(version))  # type: ignore[arg-type]
+    assert not probe.ok
+    assert advice in probe.advice
