@@ -51,6 +51,7 @@ class Processor:
         self._cleans_before_dump = cleans_before_dump
         self._cleaned = False
         self._saving = threading.Lock()
+        self._reporting = threading.Lock()
         self._run = run
         self._secret = secret
         self._timings = timings
@@ -126,11 +127,13 @@ class Processor:
             raise RuntimeError("ForceStopError error occurs when execute, the optimizer update is locked.")
 
     def end_update(self, step: int) -> None:
-        """Note that the optimizer state is that of ``step``."""
+        """Note that the optimizer state is that of ``step``, and report it where the timings want that."""
         with self._state:
             self._step = step
             self._updating = False
             self._state.notify_all()
+        if self._timings.reports_updates:
+            self._tell("heartbeat")
 
     def report_error(self, status: int) -> None:
         """Report this rank's state. An unknown error blocks, since it ends in a dump or an exit of this process."""
@@ -140,7 +143,7 @@ class Processor:
         )
         with self._state:
             self._status = status
-        self._send(self._report("heartbeat"))
+        self._tell("heartbeat")
         if status == UNKNOWN:
             if self._controller_closed:
                 self._exit("the controller had closed before it reported an error, so nobody is left who could answer")
@@ -162,22 +165,19 @@ class Processor:
 
     def leave(self) -> None:
         """Stop reporting: training is over."""
-        self._send(self._report("leave"))
+        self._tell("leave")
         self._closing.set()
         if self._link is not None:
             self._link.close()
 
     # Reporting.
 
-    def _report(self, message: str, **fields: Any) -> Message:
-        with self._state:
-            return {
-                "message": message,
-                "step": self._step,
-                "updating": self._updating,
-                "status": self._status,
-                **fields,
-            }
+    def _tell(self, message: str, **fields: Any) -> None:
+        """Send a message with this rank's state, which never arrives after a newer state of another thread."""
+        with self._reporting:
+            with self._state:
+                state = {"step": self._step, "updating": self._updating, "status": self._status}
+            self._send({"message": message, **state, **fields})
 
     def _send(self, message: Message) -> None:
         if self._link is not None:
@@ -185,7 +185,7 @@ class Processor:
 
     def _beat(self) -> None:
         while not self._closing.wait(self._timings.heartbeat):
-            self._send(self._report("heartbeat"))
+            self._tell("heartbeat")
 
     # Connecting.
 
@@ -262,7 +262,7 @@ class Processor:
                 self._exit("the controller has closed without an answer to the error that it reported")
 
     def _reply(self, kind: str, **fields: Any) -> None:
-        self._send(self._report("reply", to=kind, **fields))
+        self._tell("reply", to=kind, **fields)
 
     def _pre_lock(self, step: int) -> None:
         self._log.info("TTP processor.cpp:1213", f"rank:{self.rank} receive prelock message")

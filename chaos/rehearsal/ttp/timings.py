@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 from chaos.base.growth import Growing
 
@@ -17,7 +18,8 @@ class Timings:
     heartbeat alone. ``collection`` bounds the asking of every rank, ``pre_lock`` the wait for one common step,
     ``action`` every other step of the state machine, ``connect`` the search for the controller at the start,
     ``reconnect`` that for one that has gone, ``agent_answer`` each answer of the cluster's agent, ``replacement`` the
-    wait for a new process of a lost rank.
+    wait for a new process of a lost rank. With ``reports_updates`` a rank also sends a heartbeat at the end of each
+    update, so the controller knows the last step of a rank however soon it dies.
     """
 
     heartbeat: float
@@ -31,18 +33,21 @@ class Timings:
     reconnect: float
     agent_answer: float
     replacement: float
+    reports_updates: bool
 
 
 PROFILES: dict[str, Timings] = {
     # MindIO TFT 7.3 as observed: heartbeat 2 s, lost after 8 s, checked every 2 s with a re-check, collection 5 s,
     # pre-lock 30 s, TTP_NORMAL_ACTION_TIME_LIMIT 180 s, connecting with back-off 1, 2, 4, 8, 10 s (10 tries),
     # MINDIO_WAIT_MINDX_TIME 30 s, waiting for a replacement process 10 min.
-    "vendor": Timings(2.0, 8.0, None, 2.0, 5.0, 30.0, 180.0, 75.0, 75.0, 30.0, 600.0),
+    "vendor": Timings(2.0, 8.0, None, 2.0, 5.0, 30.0, 180.0, 75.0, 75.0, 30.0, 600.0, False),
     # For everyday runs on two loaded cores: a broken connection is believed at once, silence only after 5 s, since a
     # rank that compiles can hold its interpreter lock for seconds. For the same reason a rank has 5 s to say how it is.
     # A new process imports MindSpore before it can register: 3 s on idle cores. A step takes a tenth of a second, so
-    # a rank that has not come to the common step after 10 s never will.
-    "fast": Timings(0.1, 5.0, 0.15, 0.05, 5.0, 10.0, 60.0, 60.0, 1.0, 30.0, 40.0),
+    # a rank that has not come to the common step after 10 s never will. Several steps fit between two heartbeats, and
+    # their number depends on the load: each update is reported, or chance would decide the last step that is known of
+    # a lost rank. Where the steps are counted anew after a repair, nothing is saved by a report from before it.
+    "fast": Timings(0.1, 5.0, 0.15, 0.05, 5.0, 10.0, 60.0, 60.0, 1.0, 30.0, 40.0, True),
 }
 
 _GROWTH: Mapping[str, float] = {
@@ -74,7 +79,8 @@ def timings_of(profile: str, environment: Mapping[str, str], ranks: int = 1) -> 
     """
     limits = PROFILES[profile]
     if profile != "vendor":
-        return replace(limits, **{name: Growing(getattr(limits, name), each, ranks) for name, each in _GROWTH.items()})
+        grown: dict[str, Any] = {name: Growing(getattr(limits, name), each, ranks) for name, each in _GROWTH.items()}
+        return replace(limits, **grown)
     tries = _number(environment, "TTP_RETRY_TIMES", 1, 300, 10)
     connect = float(sum(_BACK_OFF[:tries]) + _LONGEST_WAIT * max(0, tries - len(_BACK_OFF)))
     return replace(

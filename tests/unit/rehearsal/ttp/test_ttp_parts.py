@@ -23,7 +23,7 @@ from chaos.rehearsal.ttp.controller import Controller
 from chaos.rehearsal.ttp.log import TtpLog
 from chaos.rehearsal.ttp.processor import Handler, Processor
 from chaos.rehearsal.ttp.replicas import Replicas
-from chaos.rehearsal.ttp.roster import Roster
+from chaos.rehearsal.ttp.roster import Member, Roster
 from chaos.rehearsal.ttp.timings import PROFILES
 from chaos.rehearsal.ttp.wire import Link
 from tests.unit.rehearsal.conftest import SDK
@@ -303,6 +303,72 @@ def test_a_handler_gets_its_arguments_and_its_context(processor: Process, contro
     assert calls == [("exit", ("context of exit",))] * 2
     for one in ranks:
         one.leave()
+
+
+Heard = list[tuple[str, int]]
+
+
+@pytest.fixture
+def heard(monkeypatch: pytest.MonkeyPatch) -> Heard:
+    """The messages that controllers hear from ranks, with their steps, in the order of arrival."""
+    messages: Heard = []
+    hear = Roster.hear
+
+    def listen(self: Roster, member: Member, message: dict[str, Any]) -> None:
+        hear(self, member, message)
+        messages.append((message["message"], message["step"]))
+
+    monkeypatch.setattr(Roster, "hear", listen)
+    return messages
+
+
+def without_beats(**changes: Any) -> Processor:
+    """A rank whose next heartbeat never comes."""
+    timings = replace(FAST, heartbeat=3600.0, **changes)
+    return Processor(0, run="run-1", secret=b"secret", timings=timings, log=TtpLog(None), handlers={})
+
+
+@pytest.mark.parametrize("reports", [True, False])
+def test_the_fast_profile_reports_each_update_and_the_vendors_leaves_it_to_the_heartbeats(
+    controller: Controller, port: int, heard: Heard, reports: bool
+) -> None:
+    """In the fast profile the last report of a rank that dies is of its last step, whatever the load."""
+    assert (FAST.reports_updates, PROFILES["vendor"].reports_updates) == (True, False)
+    one = without_beats(reports_updates=reports)
+    one.start("127.0.0.1", port)
+    for step in (6, 2):  # MindSpore counts the steps anew after a repair
+        one.begin_update()
+        one.end_update(step)
+    one.leave()
+    wait_for("the last message", lambda: ("leave", 2) in heard, seconds=SECONDS)
+    assert heard == [*([("heartbeat", 6), ("heartbeat", 2)] if reports else []), ("leave", 2)]
+
+
+def test_no_report_of_a_thread_overtakes_a_newer_one_of_another(
+    controller: Controller, port: int, heard: Heard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A heartbeat that is about to be sent with the step before must not arrive after the step's own report."""
+    one = without_beats()
+    one.start("127.0.0.1", port)
+    sending, free, send = threading.Event(), threading.Event(), Link.send
+
+    def slow(self: Link, message: dict[str, Any]) -> bool:
+        if message["message"] == "heartbeat" and not sending.is_set():
+            sending.set()
+            assert free.wait(SECONDS)
+        return send(self, message)
+
+    monkeypatch.setattr(Link, "send", slow)
+    older = threading.Thread(target=one.end_update, args=(6,), daemon=True)
+    newer = threading.Thread(target=one.end_update, args=(2,), daemon=True)
+    older.start()
+    assert sending.wait(SECONDS)
+    newer.start()
+    newer.join(0.1)  # without the order it is through by then
+    free.set()
+    wait_for("both reports", lambda: len(heard) == 2, seconds=SECONDS)
+    assert [step for _, step in heard] == [6, 2]
+    one.leave()
 
 
 def test_who_is_told_to_exit_before_it_has_a_handler_says_so_in_its_own_log(
