@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from chaos.evidence.doubt import Doubt
-from chaos.evidence.facts import TRAIN, exit_status, places, signal_name, signal_number
+from chaos.evidence.facts import TRAIN, exit_status, places, signal_name, signal_number, step_of
 from chaos.evidence.injection.agreement import agrees
 from chaos.evidence.injection.triggers import Demands, barrier
 from chaos.evidence.order import out_of_order
@@ -60,6 +60,7 @@ def scaled_doubts(
         if (order := out_of_order(injection, event)) is not None:
             yield f"rank {rank} scaled them before it was told to{order}", (event.source, injection.source)
         yield from _norm_doubts(plan, history, fault, event)
+    yield from _course_doubts(plan, history, fault, injection)
     if (order := out_of_order(records[0], landing)) is not None:
         yield f"the landing is recorded before rank {rank} scaled them{order}", (landing.source, records[0].source)
     for end in history.select("rank.exit", attempt=injection.attempt, rank=rank, pid=injection.pid):
@@ -95,6 +96,33 @@ def _norm_doubts(plan: Plan, history: History, fault: PlannedFault, scaled: Even
     if not norm >= threshold and any(fault.id in recovery.faults for recovery in plan.response.recoveries):
         text = f"the global norm of step {step} came to {norm:g} only, below the threshold {threshold:g}"
         yield text, (digest.source, scaled.source)
+
+
+def _course_doubts(plan: Plan, history: History, fault: PlannedFault, injection: Event) -> Iterator[Doubt]:
+    """Yield a doubt where a spike that stays in the weights has made a later step abnormal as well.
+
+    The plan has one rollback for each planned spike. A later step whose own gradients reach the threshold is taken back
+    too, and rightly so: how often is not known before the run.
+    """
+    watch = plan.fault_tolerance.watch
+    answered = any(fault.id in recovery.faults for recovery in plan.response.recoveries)
+    at = fault.trigger.get("step")
+    if watch is None or not isinstance(at, int) or (answered and not _repeat(fault)):
+        return
+    planned = {other.trigger.get("step") for other in plan.faults if other.effect.alters == "norm"}
+    for digest in history.select("digest", attempt=TRAIN, rank=injection.rank, pid=injection.pid):
+        step, gradients = step_of(digest), digest.data.get("gradients")
+        if step <= at or step in planned or not isinstance(gradients, dict):
+            continue
+        norm = float.fromhex(str(gradients["norm"]))
+        if norm >= watch.threshold:
+            text = (
+                f"the spike stays in the weights and throws the training off its course: the global norm of step {step}"
+                f" came to {norm:g}, the threshold {watch.threshold:g} or more, without a fault there. A smaller spike "
+                "leaves later steps below the threshold"
+            )
+            yield text, (digest.source,)
+            return
 
 
 def _scaled(case: Case) -> Iterator[Doubt]:

@@ -345,6 +345,47 @@ def test_a_factor_that_came_to_no_number_is_unknown(judged: Judge) -> None:
     assert said(judged(run), "injection", "unknown", "came to nan only, below the threshold 5")
 
 
+def off_its_course(run: GoodRun) -> None:
+    """Let the step behind the spike be abnormal too, and let every rank go back once more for it."""
+    for event in run.events("digest", step=SPIKE + 1):
+        event["gradients"]["norm"] = (5.86).hex()
+    loads_twice(run)
+
+
+def test_a_second_spike_that_makes_later_steps_abnormal_blames_nobody(judged: Judge) -> None:
+    """MindFormers takes those steps back as it promises, and the plan could not know of them."""
+    run = rolled_back_run(1)
+    off_its_course(run)
+    judgement = judged(run)
+    text = "the global norm of step 9 came to 5.86, the threshold 5 or more, without a fault there"
+    assert said(judgement, "injection", "unknown", text)
+    assert said(judgement, "mechanism", "unknown", "loaded 2 times (a failure if not for the doubts of: injection)")
+    assert judgement.verdict == "unknown"
+
+
+def test_an_abnormal_step_behind_a_spike_that_was_taken_back_is_no_excuse(judged: Judge) -> None:
+    run = rolled_back_run()
+    off_its_course(run)
+    judgement = judged(run)
+    assert said(judgement, "mechanism", "fail", "loaded 2 times")
+    assert not said(judgement, "injection", "unknown", "off its course")
+
+
+def test_without_a_norm_above_the_threshold_a_second_rollback_behind_a_repeated_spike_fails(judged: Judge) -> None:
+    run = rolled_back_run(1)
+    loads_twice(run)
+    assert said(judged(run), "mechanism", "fail", "loaded 2 times")
+
+
+def test_a_later_step_that_another_spike_makes_abnormal_is_no_doubt(judged: Judge) -> None:
+    run = rolled_back_run(1)
+    off_its_course(run)
+    (fault,) = run.plan.faults
+    other = replace(fault, id="later", trigger={**fault.trigger, "step": SPIKE + 1})
+    run.replan(faults=(fault, other))
+    assert not said(judged(run), "injection", "unknown", "off its course")
+
+
 def test_a_spike_made_too_often_is_a_failure(judged: Judge) -> None:
     run = rolled_back_run()
     one = run.only("fault.scaled")
