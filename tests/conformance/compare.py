@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any
 
 from tests.conformance.driver import DEFAULTS, Story
 from tests.conformance.training import undisturbed
 
 HANDLERS = ("save_ckpt", "rename", "exit", "stop", "clean", "repair", "rollback", "rebuild_group", "stream_sync")
+Unawaited = Mapping[int, Collection[str]]
+"""Handlers, by rank, for whose end nobody waits (``unawaited`` of the table): their place in time is not promised."""
+
+NONE: Unawaited = MappingProxyType({})
 NO_ARGUMENTS = ("rename", "exit")
 """These handlers get the context, but not the step's arguments; stream_sync gets neither."""
 
@@ -22,8 +28,11 @@ def differences(expected: dict[str, Any], story: Story) -> list[str]:
     if "states" in expected:
         found += _unequal("states", without_end(expected["states"]), without_end(story.states()))
     found += _unequal("saved", expected.get("saved", {}), story.saved)
+    unawaited = expected.get("unawaited", {})
     if expected.get("ending") != "free":
-        found += _unequal("order of handlers", expected.get("order", []), order(story))
+        found += _unequal("order of handlers", expected.get("order", []), order(story, unawaited))
+    for rank in unawaited:
+        found += _unordered(expected["order"], story, str(rank))
     for rank in story.records:
         found += misuses(story, rank)
     for rank, handlers in expected.get("handlers", {}).items():
@@ -81,29 +90,45 @@ def said(story: Story) -> list[list[Any]]:
     return kept
 
 
-def order(story: Story) -> list[str]:
+def order(story: Story, unawaited: Unawaited = NONE) -> list[str]:
     """The handlers in the order of time over all ranks, each once for as long as no other comes between.
 
     A phase counts as one only when it has ended on every rank before the next begins: else its name comes again.
+    ``unawaited`` handlers have no place in it.
     """
     moments = []
-    for lines in story.records.values():
+    for rank, lines in story.records.items():
+        left_out = _left_out(unawaited, rank)
         moments += [
             (line["at"], line["name"])
             for line in lines
-            if line["kind"] in ("handler", "returned") and line["name"] in HANDLERS
+            if line["kind"] in ("handler", "returned") and line["name"] in HANDLERS and line["name"] not in left_out
         ]
     return [name for name, _ in groupby(name for _, name in sorted(moments))]
 
 
-def told(story: Story) -> dict[str, Any]:
-    """What two SDKs must tell alike."""
+def _left_out(unawaited: Unawaited, rank: str) -> Collection[str]:
+    number = rank.partition("+")[0]
+    return unawaited.get(int(number), ()) if number.isdecimal() else ()  # the cluster's agent has records too
+
+
+def _unordered(wanted: list[str], story: Story, rank: str) -> list[str]:
+    """Handlers of one rank that were called in another order than the table's, or again: any may be left out."""
+    names = [name for name, *_ in story.handlers(rank)]
+    return _unequal(f"order in rank {rank}", [name for name in wanted if name in names], names)
+
+
+def told(story: Story, unawaited: Unawaited = NONE) -> dict[str, Any]:
+    """What two SDKs must tell alike, but for ``unawaited`` handlers."""
     return {
         "exits": story.exits,
         "states": without_end(story.states()),
         "saved": story.saved,
-        "order": order(story),
-        "handlers": {rank: story.handlers(rank) for rank in story.records},
+        "order": order(story, unawaited),
+        "handlers": {
+            rank: [call for call in story.handlers(rank) if call[0] not in _left_out(unawaited, rank)]
+            for rank in story.records
+        },
         "calls": {rank: answers(story, rank) for rank in story.records},
         "dialogue": said(story),
         "ends": story.endings(),

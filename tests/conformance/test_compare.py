@@ -80,6 +80,30 @@ def test_a_phase_that_begins_on_one_rank_before_it_has_ended_on_another_comes_tw
     assert order(answer) == ["stop", "rollback", "stop", "rollback"]
 
 
+@pytest.mark.parametrize("begun", [1.05, 2.0, 2.2], ids=["early", "in time", "late"])
+def test_a_handler_that_nobody_awaits_may_come_before_or_after_those_of_other_ranks(begun: float) -> None:
+    answer = story()
+    answer.records["1"][3]["at"] = begun
+    answer.records["agent"] = [line(1.0, "agent", "report_fault_ranks", {})]
+    assert order(answer, {1: ["rollback"]}) == ["stop", "rollback"]
+    assert differences({**EXPECTED, "unawaited": {1: ["rollback"]}}, answer) == []
+
+
+def test_a_handler_that_nobody_awaits_has_its_place_within_its_own_rank() -> None:
+    answer = story()
+    lines = answer.records["1"]
+    lines[0:2], lines[3:5] = lines[3:5], lines[0:2]
+    found = differences({**EXPECTED, "unawaited": {1: ["rollback"]}}, answer)
+    assert any(one.startswith("order in rank 1: expected ['stop', 'rollback'], seen ['rollback', ") for one in found)
+
+
+def test_a_handler_that_another_rank_awaits_keeps_its_place() -> None:
+    answer = story()
+    answer.records["0"][3]["at"] = 1.05
+    assert order(answer, {1: ["rollback"]}) == ["stop", "rollback", "stop", "rollback"]
+    assert differences({**EXPECTED, "unawaited": {1: ["rollback"]}}, answer) != []
+
+
 def test_the_lines_that_a_buffer_may_lose_are_not_compared() -> None:
     assert without_end(["NORMAL", "ABNORMAL", "EXIT", "FINAL"]) == without_end(["NORMAL", "ABNORMAL"])
     assert without_end(["NORMAL", "FINAL", "DUMP"]) == ["NORMAL", "FINAL", "DUMP"]
