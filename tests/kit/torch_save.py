@@ -35,7 +35,7 @@ class View:
     """A type beside an untyped storage (``_rebuild_tensor_v3``)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Called:
     """An object that unpickling would make by a call, and set the state of."""
 
@@ -94,6 +94,8 @@ class TorchSave:
                 return self._view(value)
             case Called():
                 return self._called(value)
+            case ClassOf():
+                return self._global(value.path)
             case Mapping():
                 items = b"".join(self._value(key) + self._value(child) for key, child in value.items())
                 return b"}(" + items + b"u"
@@ -110,7 +112,7 @@ class TorchSave:
         rest: tuple[Any, ...] = (False, Called("collections.OrderedDict"))
         name = "_rebuild_tensor_v2"
         if view.dtype is not None:
-            name, rest = "_rebuild_tensor_v3", (*rest, _Class(f"torch.{view.dtype}"))
+            name, rest = "_rebuild_tensor_v3", (*rest, ClassOf(f"torch.{view.dtype}"))
         arguments = (_Stored(view.storage), view.offset, tuple(view.shape), tuple(strides), *rest)
         return self._global(f"torch._utils.{name}") + self._arguments(arguments) + b"R"
 
@@ -122,8 +124,6 @@ class TorchSave:
         return b"(" + b"".join(map(self._argument, arguments)) + b"t"
 
     def _argument(self, argument: Any) -> bytes:
-        if isinstance(argument, _Class):
-            return self._global(argument.path)
         if isinstance(argument, _Stored):
             return self._stored(argument.storage)
         return self._value(argument)
@@ -144,7 +144,9 @@ class TorchSave:
 
 
 @dataclass(frozen=True)
-class _Class:
+class ClassOf:
+    """The name of a class or function itself."""
+
     path: str
 
 

@@ -15,14 +15,14 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.observe.checkpoints.mindformers_layout import ITERATION
+from chaos.observe.checkpoints.tracked_layouts import save_of
 
 EXPECTED = "the record of the last checkpoint names the one that was saved last"
 
 
 @dataclass(frozen=True)
 class NewestSave:
-    """The newest save that the record beside it must name: a file without its format, or an iteration.
+    """The newest save that the record beside it must name: a file without its format, or a directory and its iteration.
 
     ``faulted`` is the landing of a fault in the launch that saved it, which may have hit the record too.
     """
@@ -65,8 +65,8 @@ def newest_saves(history: History, artifacts: Artifacts) -> dict[Path, NewestSav
         landed = history.first("fault.landed", attempt=event.attempt)
         directory, file = kept.parent, Path(str(event.data.get("path"))).name
         file = file.removesuffix(".ckpt").removesuffix(".safetensors")
-        if match := ITERATION.fullmatch(directory.name):
-            newest[directory.parent] = NewestSave(directory.name, int(match["step"]), event, landed)
+        if (save := save_of(kept)) is not None:
+            newest[save.root] = NewestSave(save.name, save.step, event, landed)
         else:
             newest[directory] = NewestSave(file, None, event, landed)
     return newest

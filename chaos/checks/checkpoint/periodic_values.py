@@ -27,9 +27,9 @@ from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoints.checkpoint import CheckpointError, CheckpointNotSupported
 from chaos.observe.checkpoints.layout import DIGESTED
-from chaos.observe.checkpoints.mindformers_layout import ITERATION, find_trackers
-from chaos.observe.checkpoints.mindformers_records import read_tracker
+from chaos.observe.checkpoints.mindformers_layout import find_trackers
 from chaos.observe.checkpoints.saved_state import SavedState
+from chaos.observe.checkpoints.tracked_layouts import layout_beside, read_tracked, save_of
 from chaos.plan.model import Plan
 
 EXPECTED = "every periodic checkpoint holds what its rank held after the step at which it was saved"
@@ -161,16 +161,18 @@ def _judge_unreadable(
 
 
 def _is_open(path: Path, history: History, artifacts: Artifacts) -> bool:
-    """Return whether it belongs to a broken-off save of MindFormers' new layout: the tracker is written last."""
-    save = ITERATION.fullmatch(path.parent.name)
+    """Return whether it belongs to a broken-off save of a layout with a tracker, which is written last."""
+    save = save_of(path)
     if save is None or all(event.data.get("code") == 0 for event in history.select("rank.exit")):
         return False
     for tracker in artifacts.search(find_trackers):
-        if tracker.parent == path.parent.parent and not tracker.is_symlink():
+        layout = layout_beside(tracker) if tracker.parent == save.root and not tracker.is_symlink() else None
+        if layout is not None:
             try:
-                return int(save["step"]) > read_tracker(tracker)
+                tracked = read_tracked(tracker, layout)
             except CheckpointError:
                 return True  # chaos.checks.checkpoint.save_records says so
+            return isinstance(tracked, str) or save.step > tracked
     return True
 
 

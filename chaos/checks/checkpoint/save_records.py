@@ -1,7 +1,8 @@
-"""Part of check ``checkpoint``: MindFormers' records of its saves are true of the files beside them.
+"""Part of check ``checkpoint``: the records that MindFormers and Megatron keep of their saves agree with the files.
 
-A resume goes by these records: ``meta.json`` in the legacy layout, ``latest_checkpointed_iteration.txt``,
-``common.json`` and ``metadata.json`` in the new one. Says nothing without such records.
+A resume goes by these records: ``meta.json`` in MindFormers' legacy layout, ``latest_checkpointed_iteration.txt``,
+``common.json`` and ``metadata.json`` in the new one. Megatron has a ``latest_checkpointed_iteration.txt``, too
+(:mod:`chaos.observe.checkpoints.tracked_layouts`). Says nothing without such records.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from chaos.observe.checkpoints.mindformers_records import (
     read_common,
     read_meta,
     read_metadata,
-    read_tracker,
 )
 from chaos.observe.checkpoints.mindformers_state import is_kept
+from chaos.observe.checkpoints.tracked_layouts import MODEL_PARALLEL, TrackedLayout, layout_beside, read_tracked
 
 EXPECTED = "the records of the saves agree with the files"
 
@@ -108,18 +109,36 @@ def _judge_meta(path: Path, newest: NewestSave | None, artifacts: Artifacts, col
 
 
 def _judge_tracker(path: Path, artifacts: Artifacts, collector: Collector) -> int | None:
+    """Judge a tracker by the layout of the saves beside it; return the iteration that it names."""
     where = artifacts.relative(path)
+    layout = layout_beside(path)
+    if layout is None:
+        observation = f"no save of one known layout lies beside {where}, so nobody knows which program wrote it"
+        collector.unknown(EXPECTED, observation, where, data=about(file=where))
+        return None
     try:
-        step = read_tracker(path)
+        tracked = read_tracked(path, layout)
     except CheckpointError as error:
         collector.fail(EXPECTED, f"{where} cannot be read: {error.problem}", where, data=about(file=where))
         return None
-    directory = path.with_name(f"iteration_{step:08d}")
+    directory = path.with_name(layout.name_of(tracked))
     if not directory.is_dir():
+        named = tracked if isinstance(tracked, str) else f"iteration {tracked}"
         collector.fail(
-            EXPECTED, f"{where} names iteration {step}, but there is no {directory.name}", where, data=about(file=where)
+            EXPECTED, f"{where} names {named}, but there is no {directory.name}", where, data=about(file=where)
         )
-    return step
+    else:
+        _judge_model_parallel(directory, layout, artifacts, collector)
+    return tracked if isinstance(tracked, int) else None
+
+
+def _judge_model_parallel(directory: Path, layout: TrackedLayout, artifacts: Artifacts, collector: Collector) -> None:
+    """Judge that the newest save of Megatron has a directory for each part of the model that another save has."""
+    saves = [path for path in directory.parent.iterdir() if layout.has(path.name) and path.is_dir()]
+    parts = {save: {path.name for path in save.iterdir() if MODEL_PARALLEL.fullmatch(path.name)} for save in saves}
+    if missing := sorted(set().union(*parts.values()) - parts.get(directory, set())):
+        where = artifacts.relative(directory)
+        collector.fail(EXPECTED, f"{where} has no {missing[0]}, as another save has", where, data=about(file=where))
 
 
 def _judge_iteration(iteration: IterationDirectory, artifacts: Artifacts, collector: Collector) -> None:

@@ -13,7 +13,7 @@ and the names show these.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from chaos.base.plain_files import UnreadableFile, open_plain
@@ -21,7 +21,7 @@ from chaos.observe.checkpoints.appended import APPENDED
 from chaos.observe.checkpoints.blocks import Span
 from chaos.observe.checkpoints.checkpoint_error import CheckpointError, CheckpointNotSupported
 from chaos.observe.checkpoints.checkpoint_reader import HEAD
-from chaos.observe.checkpoints.parsed import Crc, Parsed, Plain
+from chaos.observe.checkpoints.parsed import Crc, Parsed, Piece, Plain
 from chaos.observe.checkpoints.registered import format_named, reader_of, registered_readers
 from chaos.observe.checkpoints.tensor import Tensor
 
@@ -47,7 +47,7 @@ class Checkpoint:
     MindSpore 2.10 takes it out before it writes. ``places`` holds the place in the file of the content of each tensor
     that lies there in order. ``crc`` says whether a stored checksum was compared. ``partial``: parts of the state that
     other ranks save are left out. ``about_save`` are whole numbers about the save, as the reader of the format
-    understands them (``Parsed.numbers``).
+    understands them (``Parsed.numbers``). ``shards`` and ``pieces`` are those of ``Parsed``.
     """
 
     path: Path
@@ -57,6 +57,8 @@ class Checkpoint:
     crc: Crc
     partial: bool = False
     about_save: Mapping[str, int] | None = None
+    shards: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    pieces: tuple[Piece, ...] = ()
 
     def number(self, name: str) -> int | None:
         """Return a whole number stored under ``name``, plain or a tensor of one integer; None if there is none."""
@@ -127,4 +129,14 @@ def _sort(path: Path, parsed: Parsed) -> Checkpoint:
             values[name] = scalar
         if scalar is None or name in _ALSO_PARAMETER:
             tensors[name] = entry
-    return Checkpoint(path, tensors, values, parsed.places, parsed.crc, parsed.partial, parsed.numbers)
+    return Checkpoint(
+        path,
+        tensors,
+        values,
+        parsed.places,
+        parsed.crc,
+        parsed.partial,
+        parsed.numbers,
+        parsed.shards,
+        parsed.pieces,
+    )

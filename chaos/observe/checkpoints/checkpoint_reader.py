@@ -19,11 +19,13 @@ HEAD = 512
 class CheckpointReader(ABC):
     """A reader of one format of checkpoint files.
 
-    ``name`` is the name under which it is registered. ``about`` names the format in messages.
+    ``name`` is the name under which it is registered. ``about`` names the format in messages. ``whole_directory`` is
+    the file by which a directory that is one checkpoint is known; None where each checkpoint is a file.
     """
 
     name: ClassVar[str]
     about: ClassVar[str]
+    whole_directory: ClassVar[str | None] = None
 
     @abstractmethod
     def recognises(self, head: bytes, size: int) -> bool:
@@ -50,3 +52,7 @@ class CheckpointReader(ABC):
         """
         del name
         return False
+
+    def files(self, path: Path) -> tuple[Path, ...]:
+        """Return the files that the checkpoint ``path`` consists of."""
+        return (path,)

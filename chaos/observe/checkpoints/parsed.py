@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal
 
 from chaos.observe.checkpoints.blocks import Span
@@ -15,6 +16,16 @@ Plain = bool | int | float | str
 """A plain value beside the tensors."""
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Values of a tensor that lie in order in one of several files."""
+
+    name: str
+    dtype: str
+    file: Path
+    place: Span
+
+
 @dataclass(frozen=True)
 class Parsed:
     """The content of the file, in its order.
@@ -24,7 +35,9 @@ class Parsed:
     ``partial`` whether the file says that it leaves out content of other ranks' files. ``numbers`` are whole numbers
     about the save, by the names that MindSpore gives them (``global_step``: updates of the optimizer; ``step_num``,
     ``epoch_num``, ``batch_num``, ``cur_rank``) or ``script_step`` (a step in the script's own counting, from 0 or from
-    1). None says that the entries themselves bear these names, as MindSpore's do.
+    1). None says that the entries themselves bear these names, as MindSpore's do. ``shards`` holds digests of the parts
+    of a tensor, by its name and the rank that wrote the part, where ranks hold parts of it. ``pieces`` are all places
+    of values, of a checkpoint of several files.
     """
 
     entries: Mapping[str, Tensor | Plain]
@@ -32,3 +45,5 @@ class Parsed:
     crc: Crc
     partial: bool = False
     numbers: Mapping[str, int] | None = None
+    shards: Mapping[str, Mapping[int, str]] = field(default_factory=dict)
+    pieces: tuple[Piece, ...] = ()

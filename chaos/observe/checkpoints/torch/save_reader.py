@@ -53,6 +53,8 @@ class TorchSaveReader(CheckpointReader):
             raise CheckpointNotSupported(path, str(error)) from error
         except (ValueError, EOFError) as error:
             raise CheckpointError(path, str(error)) from error
+        if not entries:
+            raise CheckpointNotSupported(path, "holds neither tensors nor plain values")
         return Parsed(entries, contents.places, crc, numbers=numbers_about(entries))
 
 
@@ -83,8 +85,6 @@ def read_archive(stream: io.BufferedReader, place: Span) -> tuple[dict[str, Tens
             entries[name] = contents.tensors[name]
         else:
             entries[name] = _from_array(name, leaf) if isinstance(leaf, ArrayRef) else leaf
-    if not entries:
-        raise UnknownContent("holds neither tensors nor plain values")
     return entries, contents, "verified" if crc else "absent"
 
 
