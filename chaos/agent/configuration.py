@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chaos.agent.launcher.rank_variables import pairs_of, place_by
+from chaos.agent.launcher.torchrun import place_below_torchrun
 
 
 @dataclass(frozen=True)
@@ -63,12 +64,15 @@ class Place:
 def place_of(environment: Mapping[str, str]) -> Place:
     """Find the place by msrun's environment (MindSpore 2.10): MS_ROLE, MS_NODE_ID, RANK_ID, MS_WORKER_NUM.
 
-    Below another launcher it is found by the variables that the launch names (CHAOS_RANKS).
+    Below torchrun it is found by torchrun's own variables, below another launcher by those that the launch names
+    (CHAOS_RANKS).
     """
     role = environment.get("MS_ROLE", "")
     if not role and pairs_of(environment):
         place = place_by(environment)
         return Place("other", None, None) if place is None else Place("rank", *place)
+    if not role and (place := place_below_torchrun(environment)) is not None:
+        return Place("rank", *place)
     size = environment.get("MS_WORKER_NUM") or environment.get("RANK_SIZE")
     ranks = int(size) if size and size.isdigit() else None
     if role == "MS_SCHED":

@@ -19,9 +19,9 @@ _ONLY_LEFT = "no rank runs there any more; these processes were left behind by r
 def named_job(survey: Survey, name: str, *, here: Path, proc_root: Path = PROC) -> RunningJob:
     """Return the job that ``name`` names: by the PID of one of its processes, or by a directory.
 
-    The directory is the ranks' log directory (msrun's ``--log_dir``), their working directory, or a directory between
-    the two; it is compared as a file, so links and mounts of containers do not matter. A relative path starts from
-    ``here``. Raises JobError where the name fits no job, or several.
+    The directory is the ranks' log directory (msrun's ``--log_dir``, torchrun's ``--log-dir`` or a directory in it),
+    their working directory, or a directory between the two; it is compared as a file, so links and mounts of containers
+    do not matter. A relative path starts from ``here``. Raises JobError where the name fits no job, or several.
     """
     if _is_pid(name):
         return _by_pid(survey, int(name), proc_root)
@@ -179,7 +179,10 @@ def _advice(survey: Survey) -> str:
     if survey.jobs:
         parts.append(f". Jobs on this host:{_list(survey.jobs)}")
     else:
-        parts.append(". No process on this host has MS_ROLE=MS_WORKER, or RANK_ID with RANK_SIZE, in its environment")
+        parts.append(
+            ". No process on this host has MS_ROLE=MS_WORKER, RANK_ID with RANK_SIZE, or TORCHELASTIC_RUN_ID with "
+            "LOCAL_RANK and RANK in its environment"
+        )
     if survey.hidden:
         parts.append(("\n" if survey.jobs else ". ") + _cannot_look(survey.hidden))
     return "".join(parts)

@@ -28,7 +28,10 @@ reports_option = click.option(
     help="Directory that holds one directory for each run.",
 )
 
-JOB_HELP = "The directory that the job logs in (msrun's --log_dir) or works in, or the PID of one of its processes."
+JOB_HELP = (
+    "The directory that the job logs in (msrun's --log_dir, torchrun's --log-dir) or works in, or the PID of one of "
+    "its processes."
+)
 
 job_option = click.option("--job", "name", metavar="DIR|PID", required=True, help=JOB_HELP)
 

@@ -29,7 +29,9 @@ def lives_as_rank(step: UndoStep, identity: ProcessIdentity, otherwise: str) -> 
     if has_ended(state(identity)):
         return False
     # A rank whose environment has no number was chosen by its log; PID and start time are the step's anyway.
-    if running_claim(environment(identity.pid) or {}) not in (("rank", step.arguments["rank"]), ("rank", None)):
+    variables = environment(identity.pid) or {}
+    claims = {running_claim(variables), running_claim(variables, below_torchrun=True)}
+    if claims.isdisjoint({("rank", step.arguments["rank"]), ("rank", None)}):
         if has_ended(state(identity)):  # its environment has gone with the process
             return False
         raise CannotUndo(f"{identity} is not seen to be rank {step.arguments['rank']}; {otherwise}")

@@ -6,8 +6,20 @@ import os
 from collections.abc import Mapping
 
 from chaos.agent.launcher.rank_variables import VARIABLE, without_ranks
+from chaos.agent.launcher.torchrun import VARIABLES as OF_TORCHRUN
 
-_SWITCHES = frozenset({"MS_ENABLE_TFT", "MINDIO_FOR_MINDSPORE", "MINDX_TASK_ID"})
+_SWITCHES = frozenset(
+    {
+        "MS_ENABLE_TFT",
+        "MINDIO_FOR_MINDSPORE",
+        "MINDX_TASK_ID",
+        "ELASTIC_PROCESS_RECOVER_ENABLE",
+        "ENABLE_RESTART_FAULT_PROCESS",
+        "HIGH_AVAILABILITY",
+        "PROCESS_RECOVER",
+        "TASKD_PROCESS_ENABLE",
+    }
+)
 _SWITCH_PREFIX = "MS_TFT_"
 _PLACES = frozenset(
     {
@@ -21,7 +33,7 @@ _PLACES = frozenset(
         "MS_LOCAL_WORKER",
     }
 )
-"""Variables that say which part of a job a process is; the launcher (msrun of MindSpore 2.10) sets them."""
+"""Variables by which msrun (MindSpore 2.10) says which part of a job a process is."""
 
 KEY_VARIABLE = "CHAOS_KEY"
 KEY_FILE_VARIABLE = "CHAOS_KEY_FILE"
@@ -35,9 +47,10 @@ def handed_on(environment: Mapping[str, str]) -> dict[str, str]:
     The plan decides about mechanisms and the controller (``job.protection``, ``job.controller``), and a job kind or
     ``job.environment`` hands them to the job. Variables that a shell or a container has set for another job would
     switch on mechanisms that the plan leaves off. A launcher's own environment must not claim a role either: an
-    operator gives each of its pods one (Ascend Operator: MS_ROLE). Source of the names: MindSpore, power-off
-    checkpoint; MINDX_TASK_ID keeps rank 0 from starting the controller. The user's key, by which heal recognises the
-    user's own runs, is for no job either.
+    operator gives each of its pods one (Ascend Operator: MS_ROLE; RANK, MASTER_ADDR and WORLD_SIZE with PyTorch).
+    Source of the names: MindSpore, power-off checkpoint; MINDX_TASK_ID keeps rank 0 from starting the controller; the
+    Ascend Operator sets those without MS_ or MIND for PyTorch (MindCluster, August 2026). The user's key, by which heal
+    recognises the user's own runs, is for no job either.
     """
     return {name: value for name, value in environment.items() if not _kept_back(name)}
 
@@ -59,4 +72,4 @@ def launcher_environment(
 
 
 def _kept_back(name: str) -> bool:
-    return name in _SWITCHES | _PLACES | _KEYS or name.startswith(_SWITCH_PREFIX)
+    return name in _SWITCHES | _PLACES | OF_TORCHRUN | _KEYS or name.startswith(_SWITCH_PREFIX)

@@ -5,20 +5,19 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Literal
 
 from chaos.agent.launcher.rank_variables import pairs_of, place_by
+from chaos.agent.launcher.torchrun import place_below_torchrun
 from chaos.base.clock import boot_id
+from chaos.machine.job.programs import is_python, starts_ranks
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.machine.linux.procfs import PROC, Stat, command_line, environment, living, read_stat
 
 RUN_VARIABLE = "CHAOS_RUN"
 ATTEMPT_VARIABLE = "CHAOS_ATTEMPT"
 NODE_VARIABLE = "CHAOS_NODE"
-
-LAUNCHERS = frozenset({"msrun", "plainrun.py"})
-"""Programs that start ranks."""
 
 Role = Literal["rank", "scheduler", "launcher", "other"]
 
@@ -60,9 +59,10 @@ def find_run_processes(
     A process belongs to the run if its environment holds CHAOS_RUN with exactly this value, if it is one of ``known``
     (found earlier), or if it descends from such a process without carrying another run's CHAOS_RUN.
 
-    Roles come from the variables that msrun sets for its children: MS_ROLE, and MS_NODE_ID or RANK_ID for the rank.
+    Roles come from the variables that msrun sets for its children (MS_ROLE, and MS_NODE_ID or RANK_ID for the rank), or
+    torchrun (TORCHELASTIC_RUN_ID, LOCAL_RANK and RANK).
     Helpers of a rank inherit all of them, and so does every process that msrun starts after a worker. So a rank is a
-    process whose parent is not of the same rank and, where ranks lead sessions of their own as under msrun, that leads
+    process whose parent is not of the same rank and, where ranks lead sessions of their own as under both, that leads
     its session. Under another launcher a shell may start each rank: there the topmost Python of a rank is the rank.
     """
     if not run:
@@ -136,7 +136,7 @@ def _describe(process: _Snapshot, boot: str, proc_root: Path) -> FoundProcess:
     cmdline = command_line(pid, proc_root)
     role, rank = process.claim
     # A shell's own RANK_ID reaches the launcher too, so the launcher's program counts for more than that.
-    if "MS_ROLE" not in variables and any(PurePath(argument).name in LAUNCHERS for argument in cmdline[:3]):
+    if "MS_ROLE" not in variables and starts_ranks(cmdline):
         role, rank = "launcher", None
     attempt = variables.get(ATTEMPT_VARIABLE)
     part = variables.get(NODE_VARIABLE)
@@ -146,12 +146,14 @@ def _describe(process: _Snapshot, boot: str, proc_root: Path) -> FoundProcess:
 def claim_of(variables: dict[str, str]) -> tuple[Role, int | None]:
     """Return the role that an environment claims, and the rank: MS_ROLE, and MS_NODE_ID or RANK_ID (MindSpore 2.10).
 
-    Below another launcher than msrun it is the rank by the variables that the launch names (CHAOS_RANKS).
+    Without MS_ROLE it is the rank by the variables that the launch names (CHAOS_RANKS), else by those of torchrun.
     """
     role = variables.get("MS_ROLE")
     if role is None and pairs_of(variables):
         place = place_by(variables)
         return ("other", None) if place is None else ("rank", place[0])
+    if role is None and (place := place_below_torchrun(variables)) is not None:
+        return "rank", place[0]
     if role == "MS_SCHED":
         return "scheduler", None
     if role not in (None, "MS_WORKER"):
@@ -160,14 +162,18 @@ def claim_of(variables: dict[str, str]) -> tuple[Role, int | None]:
     return ("rank", int(number)) if number.isascii() and number.isdecimal() else ("other", None)
 
 
-def running_claim(variables: dict[str, str]) -> tuple[Role, int | None]:
+def running_claim(variables: dict[str, str], *, below_torchrun: bool = False) -> tuple[Role, int | None]:
     """Return the claim of a process as :func:`claim_of` does, for a job that chaos has not started.
 
     Without MS_ROLE a number alone is too little: many programs know a RANK_ID. With MS_ROLE, RANK_ID does not number
     the rank: on several nodes without ``--node_rank`` msrun gives its workers no MS_NODE_ID, and each worker then has
     the RANK_ID=0 of the scheduler (MindSpore 2.10). Such a worker is a rank without a number in its environment.
+
+    ``below_torchrun``: torchrun has started the process, so its variables count for more than an inherited MS_ROLE.
     """
     role = variables.get("MS_ROLE")
+    if (role is None or below_torchrun) and (place := place_below_torchrun(variables)) is not None:
+        return "rank", place[0]
     if role is None and not (variables.keys() & {"MS_WORKER_NUM", "RANK_SIZE"}):
         return "other", None
     if role == "MS_WORKER":
@@ -211,11 +217,6 @@ def _starters(
 
 def _own_launcher(process: _Snapshot) -> bool:
     return "MS_ROLE" not in (process.environment or {}) and bool(pairs_of(process.environment or {}))
-
-
-def is_python(cmdline: tuple[str, ...]) -> bool:
-    """Return whether this is the command line of a Python."""
-    return any("python" in PurePath(argument).name for argument in cmdline[:1])
 
 
 def _ancestor_claims(

@@ -10,6 +10,7 @@ from pathlib import Path
 _PACKAGE = Path(__file__).parents[2]
 MODULES = (
     "agent/launcher/rank_variables.py",
+    "agent/launcher/torchrun.py",
     "agent/unproven.py",
     "base/clock.py",
     "base/walking.py",
@@ -24,6 +25,7 @@ MODULES = (
     "machine/job/ending.py",
     "machine/job/local.py",
     "machine/job/processes.py",
+    "machine/job/programs.py",
     "machine/job/protocol.py",
     "machine/job/launcher_environment.py",
     "machine/linux/children.py",

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from chaos.machine.linux.procfs import PROC, all_pids, read_stat
 
 _OUTPUTS = ("1", "2")
+_ATTEMPT = re.compile(r"attempt_\d{1,10}")
+_TORCHRUN_LEVELS = 3
 
 FileKey = tuple[int, int]
 """Device and inode: the same for a directory of this host and for a container that has it mounted."""
@@ -21,14 +24,16 @@ class Directories:
     """Directories of one process, by paths as it sees them itself.
 
     ``cwd`` and ``logs`` are None where they cannot be read; ``logs`` holds the file that its output goes to, directly
-    or through a ``tee``. ``keys`` belong to those two directories and to the directories between them; ``log_key`` is
-    the key of the logs, or else of the working directory.
+    or through a ``tee``. ``above`` are the directories above the logs that name the job too: those up to the working
+    directory, and torchrun's, up to its ``--log-dir``. ``keys`` belong to all of these; ``log_key`` is the key of the
+    logs, or else of the working directory.
     """
 
     cwd: str | None = None
     logs: str | None = None
     keys: frozenset[FileKey] = frozenset()
     log_key: FileKey | None = None
+    above: tuple[str, ...] = ()
 
     @property
     def shown(self) -> str:
@@ -47,9 +52,10 @@ def directories_of(pid: int, proc_root: Path = PROC) -> Directories:
         if (logs := _log_directory(tee, opened(tee))) is not None:
             writer = tee
             break
-    ordered = [*(_key(_inside(writer, path)) for path in _between(logs, cwd)), _key(place / "cwd")]
+    paths = _between(logs, cwd)
+    ordered = [*(_key(_inside(writer, path)) for path in paths), _key(place / "cwd")]
     keys = [key for key in ordered if key is not None]
-    return Directories(cwd, logs, frozenset(keys), next(iter(keys), None))
+    return Directories(cwd, logs, frozenset(keys), next(iter(keys), None), tuple(map(str, paths[1:])))
 
 
 def key_of(path: Path) -> FileKey | None:
@@ -57,14 +63,19 @@ def key_of(path: Path) -> FileKey | None:
     return _key(path)
 
 
-def _between(logs: str | None, cwd: str | None) -> Iterator[PurePath]:
-    """Yield the directory of the logs, and its parents up to the working directory if they lead there."""
+def _between(logs: str | None, cwd: str | None) -> list[PurePath]:
+    """Return the directory of the logs, and its parents up to the working directory if they lead there.
+
+    torchrun logs below its ``--log-dir`` in ``RUN-ID_RANDOM/attempt_N/LOCAL-RANK/`` (PyTorch 2.13).
+    """
     if logs is None:
-        return
+        return []
     path = PurePath(logs)
-    yield path
+    of_torchrun = path.name.isdecimal() and _ATTEMPT.fullmatch(path.parent.name) is not None
+    named = path.parents[: _TORCHRUN_LEVELS if of_torchrun else 0]
     if cwd is not None and path.is_relative_to(cwd):
-        yield from (parent for parent in path.parents if parent.is_relative_to(cwd))
+        named = [parent for parent in path.parents if parent in named or parent.is_relative_to(cwd)]
+    return [path, *named]
 
 
 def _log_directory(place: Path, numbers: Iterable[str]) -> str | None:

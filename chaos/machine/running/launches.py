@@ -9,22 +9,29 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
-from chaos.machine.job.processes import LAUNCHERS, RUN_VARIABLE, Role, is_python
+from chaos.agent.launcher.torchrun import MASTER, RUN_ID, place_below_torchrun
+from chaos.machine.job.processes import RUN_VARIABLE, Role, running_claim
+from chaos.machine.job.programs import is_python, is_torchrun, starts_ranks
 from chaos.machine.linux.procfs import PROC, Stat, command_line
 from chaos.machine.running.directories import FileKey, directories_of
 
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh", "ash", "ksh"})
+_ROLES = ("rank", "scheduler")
 _TABLE = 16 * 2**20
 """Bytes that a rank table may have to be compared with others: one of 10,000 devices has 2 MB."""
 
 
 @dataclass(frozen=True)
 class Claimed:
-    """A process whose environment claims a role."""
+    """A process whose environment claims a role.
+
+    ``by_torchrun``: the variables of torchrun are those that say its role and its job.
+    """
 
     stat: Stat
     variables: dict[str, str]
     claim: tuple[Role, int | None]
+    by_torchrun: bool = False
 
 
 @dataclass(frozen=True)
@@ -41,9 +48,34 @@ class Launch:
     starter: tuple[object, ...]
 
 
-def size_of(variables: Mapping[str, str]) -> str:
-    """Return the number of the job's ranks, by an environment."""
-    return variables.get("MS_WORKER_NUM") or variables.get("RANK_SIZE") or ""
+def may_have_role(variables: dict[str, str]) -> bool:
+    """Return whether an environment claims a role, by the variables of any launcher."""
+    return running_claim(variables)[0] in _ROLES or place_below_torchrun(variables) is not None
+
+
+def with_claims(
+    environments: Mapping[int, dict[str, str]], stats: Mapping[int, Stat], proc_root: Path = PROC
+) -> dict[int, Claimed]:
+    """Return the processes whose environments claim a role.
+
+    An environment may have the variables of two launchers: a rank has started another job, or a script below torchrun
+    makes its ranks ranks of MindSpore. Those of the nearest launcher count.
+    """
+    claimed = {}
+    for pid, variables in environments.items():
+        below = False
+        by_torchrun = place_below_torchrun(variables) is not None
+        if by_torchrun and (launcher := launcher_of(pid, stats, proc_root)) is not None:
+            below = by_torchrun = is_torchrun(command_line(launcher, proc_root))
+        if (claim := running_claim(variables, below_torchrun=below))[0] in _ROLES:
+            claimed[pid] = Claimed(stats[pid], variables, claim, by_torchrun)
+    return claimed
+
+
+def size_of(process: Claimed) -> str:
+    """Return the number of the job's ranks, by the environment of one of them."""
+    names = ("WORLD_SIZE",) if process.by_torchrun else ("MS_WORKER_NUM", "RANK_SIZE")
+    return next(filter(None, map(process.variables.get, names)), None) or ""
 
 
 def without_starters(
@@ -126,19 +158,22 @@ def _launch(pid: int, claimed: Mapping[int, Claimed], stats: Mapping[int, Stat],
     The scheduler's address alone is too little: leftovers of an earlier launch have the same one. Without a launcher
     the starter is the shell, and where that has ended too, the directory that the processes log in. A shell may start
     any number of jobs, so where they have neither a scheduler nor a rank table in common, that directory counts as
-    well.
+    well. Ranks of torchrun have a directory each, and name their job and their node.
     """
-    variables = claimed[pid].variables
-    names = ("MS_SCHED_HOST", "MS_SCHED_PORT", RUN_VARIABLE)
-    marks = (*(variables.get(name, "") for name in names), size_of(variables))
-    table = _table(pid, variables, proc_root) if claimed[pid].claim[0] == "rank" else None
+    process, variables = claimed[pid], claimed[pid].variables
+    names = (RUN_ID, *MASTER, RUN_VARIABLE) if process.by_torchrun else ("MS_SCHED_HOST", "MS_SCHED_PORT", RUN_VARIABLE)
+    marks = (*(variables.get(name, "") for name in names), size_of(process))
+    named = process.claim[0] == "rank" and not process.by_torchrun
+    table = _table(pid, variables, proc_root) if named else None
     launcher = launcher_of(pid, stats, proc_root)
     if launcher is not None:
         return Launch(marks, table, ("launcher", launcher))
     top, parent = pid, stats[pid].ppid
     while parent in claimed and claimed[parent].claim == claimed[top].claim:
         top, parent = parent, stats[parent].ppid
-    network = _link(proc_root / str(top) / "ns" / "net")  # 127.0.0.1 of another container is another address
+    network = network_of(top, proc_root)  # 127.0.0.1 of another container is another address
+    if process.by_torchrun:
+        return Launch(marks, table, (network, "node", variables.get("GROUP_RANK", "")))
     shell = parent in stats and parent != 1 and stats[parent].comm in _SHELLS
     if shell and (table is not None or variables.get("MS_SCHED_HOST")):
         return Launch(marks, table, (network, "shell", parent))
@@ -152,6 +187,11 @@ def launcher_of(pid: int, stats: Mapping[int, Stat], proc_root: Path = PROC) -> 
     return next((ancestor for ancestor in _ancestors(pid, stats) if _launches(ancestor, proc_root)), None)
 
 
+def network_of(pid: int, proc_root: Path = PROC) -> str:
+    """Return the network namespace of a process; empty where it cannot be read."""
+    return _link(proc_root / str(pid) / "ns" / "net")
+
+
 def _ancestors(pid: int, stats: Mapping[int, Stat]) -> list[int]:
     """Return the ancestors of this process, its parent first."""
     ancestors: list[int] = []
@@ -161,7 +201,7 @@ def _ancestors(pid: int, stats: Mapping[int, Stat]) -> list[int]:
 
 
 def _launches(pid: int, proc_root: Path) -> bool:
-    return any(PurePath(argument).name in LAUNCHERS for argument in command_line(pid, proc_root)[:3])
+    return starts_ranks(command_line(pid, proc_root))
 
 
 def _copies(claimed: Mapping[int, Claimed], proc_root: Path) -> dict[FileKey | str | None, FileKey | str | None]:

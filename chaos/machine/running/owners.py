@@ -2,7 +2,7 @@
 
 Every child of a rank inherits its environment, its log and, where it only forks, its command line; it lives on when the
 rank has died. The kernel distinguishes a fork from a program (PF_FORKNOEXEC). The rest follows from sessions, from the
-programs of the other ranks, and from whether MindSpore is loaded; where none of these proves anything, the process is
+programs of the other ranks, and from whether a framework is loaded; where none of these proves anything, the process is
 in doubt: it is hit only by its own PID.
 """
 
@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 
-from chaos.machine.job.processes import is_python
+from chaos.machine.job.programs import is_python, program_of
 from chaos.machine.linux.procfs import Stat, command_line, kernel_lines, read_text
 from chaos.machine.running.launches import Claimed, launcher_of
 
-_WITH_VALUE = ("-X", "-W")
-"""Options of Python's that take the next argument."""
+_LIBRARIES = (("MindSpore", "/_c_expression."), ("PyTorch", "/libtorch_python.so"))
+"""Each framework with a mark of its own library. Ranks of torchrun may train with either."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,14 @@ def doubts(
     There are three reasons. The process runs another program than the ranks that agree: a tool that the start script
     has called beside them, or a child of a rank. Or its session was led by a process that has died, and no other rank
     is of that session: so, as far as anybody can tell, a rank led it, as under msrun. Or nothing shows that it is a
-    rank: no launcher has started it, it leads no session, and has not loaded MindSpore.
+    rank: no launcher has started it, it leads no session, and has not loaded its framework.
     """
-    programs = {pid: program for pid in ranks if (program := _program(command_line(pid, proc_root)))}
+    programs = {pid: program for pid in ranks if (program := program_of(command_line(pid, proc_root)))}
     numbers: dict[str, set[object]] = {}
     for pid, program in programs.items():
         numbers.setdefault(program, set()).add(pid if ranks[pid] is None else ("rank", ranks[pid]))
     for pid, process in claimed.items():
-        if process.claim[0] == "scheduler" and (program := _program(command_line(pid, proc_root))) in numbers:
+        if process.claim[0] == "scheduler" and (program := program_of(command_line(pid, proc_root))) in numbers:
             numbers[program].add("scheduler")
     doubts_by_pid = {}
     for pid, program in programs.items():
@@ -79,10 +79,12 @@ def doubts(
             doubts_by_pid[pid] = Doubt(
                 "who has started it has died, and so has the leader of its session, maybe the rank itself"
             )
-        elif not (_led_by_its_like(pid, claimed) or launcher_of(pid, stats, proc_root) or _trains(pid, proc_root)):
-            doubts_by_pid[pid] = Doubt(
-                "no msrun has started it, it leads no session, and has not loaded MindSpore (yet)", early=True
-            )
+        elif not (_led_by_its_like(pid, claimed) or launcher_of(pid, stats, proc_root)):
+            libraries = _LIBRARIES if claimed[pid].by_torchrun else _LIBRARIES[:1]
+            if not any(_has_loaded(pid, mark, proc_root) for _, mark in libraries):
+                names = " or ".join(name for name, _ in libraries)
+                why = f"no launcher has started it, it leads no session, and has not loaded {names} (yet)"
+                doubts_by_pid[pid] = Doubt(why, early=True)
     return doubts_by_pid
 
 
@@ -153,30 +155,15 @@ def _programs(pid: int, claimed: Mapping[int, Claimed], proc_root: Path) -> list
     return sorted(programs)
 
 
-def _program(cmdline: tuple[str, ...]) -> str | None:
-    """Return the program of a Python: the name of its script, its module, or its code; None of any other program."""
-    if not is_python(cmdline):
-        return None
-    arguments = iter(cmdline[1:])
-    for argument in arguments:
-        if argument in _WITH_VALUE:
-            next(arguments, None)
-        elif argument in ("-m", "-c"):
-            return f"{argument} {next(arguments, '')}"
-        elif not argument.startswith("-"):
-            return PurePath(argument).name
-    return "python"
-
-
 def _led_by_its_like(pid: int, claimed: Mapping[int, Claimed]) -> bool:
     """Return whether it leads its session, or does so through the shell or tool that runs it."""
     leader = claimed.get(claimed[pid].stat.session)
     return leader is not None and leader.claim == claimed[pid].claim
 
 
-def _trains(pid: int, proc_root: Path) -> bool:
-    """Return whether MindSpore's own library is loaded, by the process's mapped files (proc(5))."""
-    return any("/_c_expression." in line for line in kernel_lines(read_text(pid, "maps", proc_root) or ""))
+def _has_loaded(pid: int, mark: str, proc_root: Path) -> bool:
+    """Return whether a library is loaded, by the process's mapped files (proc(5))."""
+    return any(mark in line for line in kernel_lines(read_text(pid, "maps", proc_root) or ""))
 
 
 def _outlived_its_session(stat: Stat, stats: Mapping[int, Stat]) -> bool:

@@ -1,9 +1,10 @@
-"""The jobs that run on this host, whichever process has started them, found by msrun's variables.
+"""The jobs that run on this host, whichever process has started them, found by the variables of their launchers.
 
 Seen with msrun of MindSpore 2.10: every rank has MS_ROLE=MS_WORKER, MS_NODE_ID, RANK_ID, MS_WORKER_NUM, MS_SCHED_HOST,
 MS_SCHED_PORT and leads a session of its own; the scheduler has MS_ROLE=MS_SCHED and RANK_ID=0; a ``tail -f`` for each
 rank inherits the rank's variables, and msrun itself has none of them. With ``--join=False`` msrun has ended. On several
 nodes without ``--node_rank`` ranks have no MS_NODE_ID, and no RANK_ID of their own.
+For torchrun see :mod:`chaos.agent.launcher.torchrun`.
 """
 
 from __future__ import annotations
@@ -11,18 +12,29 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePath
+from pathlib import Path
 
+from chaos.agent.launcher.torchrun import MASTER, RUN_ID
 from chaos.base.clock import boot_id
 from chaos.base.rank_sets import spans
-from chaos.machine.job.processes import LAUNCHERS, RUN_VARIABLE, Role, is_python, running_claim
+from chaos.machine.job.processes import RUN_VARIABLE, Role
+from chaos.machine.job.programs import is_python, starts_ranks
 from chaos.machine.linux.containers import Container, container_of
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.machine.linux.procfs import PROC, Stat, command_line, environment, living
 from chaos.machine.running.directories import Directories, directories_of
-from chaos.machine.running.launches import Claimed, launcher_of, launches_of, size_of, without_starters
+from chaos.machine.running.launches import (
+    Claimed,
+    launcher_of,
+    launches_of,
+    may_have_role,
+    size_of,
+    with_claims,
+    without_starters,
+)
 from chaos.machine.running.owners import Doubt, background_ranks, doubts, owners_of
 from chaos.machine.running.rank_from_log import rank_from_log
+from chaos.machine.running.torchrun_nodes import with_nodes_joined
 
 
 @dataclass(frozen=True)
@@ -66,7 +78,8 @@ class RunningJob:
 
     ``processes`` are launcher, scheduler and ranks, in this order, by rank and PID. A rank that is there twice is
     listed twice. ``members`` are the PIDs of these and of their descendants. ``table`` is the rank table that its ranks
-    are given.
+    are given. ``scheduler`` is the address of MindSpore's scheduler, ``master`` that of torchrun's store, and
+    ``run_id`` torchrun's name of the job.
     """
 
     scheduler: str | None
@@ -74,6 +87,8 @@ class RunningJob:
     processes: tuple[JobProcess, ...]
     members: frozenset[int] = frozenset()
     table: str | None = None
+    master: str | None = None
+    run_id: str | None = None
 
     @property
     def doubtful(self) -> bool:
@@ -93,12 +108,20 @@ class RunningJob:
         known = [process.rank for process in self.ranks if process.rank is not None]
         unknown = ["not known"] if len(known) < len(self.ranks) else []
         numbers = ", ".join([*([spans(known)] if known else []), *unknown]) or "none"
-        where = (self.ranks or self.processes)[0].directories.shown
-        first = (self.ranks or self.processes)[0].pid
+        where, first = self._where(), (self.ranks or self.processes)[0].pid
         size = f", {self.size} ranks in all" if self.size is not None else ""
-        at = f", scheduler {self.scheduler}" if self.scheduler else ""
+        at = f", scheduler {self.scheduler}" if self.scheduler else f", master {self.master}" if self.master else ""
         table = f", rank table {self.table}" if self.table else ""
-        return f"the job with ranks {numbers} that logs in {where}{size}{at}{table} (--job {first} names it too)"
+        return f"the job with ranks {numbers} that {where}{size}{at}{table} (--job {first} names it too)"
+
+    def _where(self) -> str:
+        """Return the directory that all ranks log in, or else work in, in words; that of the first where none is."""
+        first, *others = [process.directories for process in self.ranks or self.processes]
+        apart = any(other.logs != first.logs for other in others)
+        common = (path for path in first.above if all(path in other.above for other in others))
+        if not apart or (directory := next(common, None)) is None:
+            return f"logs in {first.shown}"
+        return f"{'works' if directory == first.cwd else 'logs'} in {directory}"
 
 
 @dataclass(frozen=True)
@@ -129,17 +152,18 @@ class Survey:
 def survey(proc_root: Path = PROC) -> Survey:
     """Look at every process once. Processes that end meanwhile are left out; nothing is signalled or changed."""
     stats: dict[int, Stat] = {}
-    claimed: dict[int, Claimed] = {}
+    environments: dict[int, dict[str, str]] = {}
     hidden: list[Hidden] = []
     for stat, variables in living(proc_root):
         stats[stat.pid] = stat
         if variables is None:
             hidden += _hidden(stat, proc_root)
-        elif (claim := running_claim(variables))[0] in ("rank", "scheduler") and stat.pid != os.getpid():
-            claimed[stat.pid] = Claimed(stat, variables, claim)
+        elif stat.pid != os.getpid() and may_have_role(variables):
+            environments[stat.pid] = variables
     boot = boot_id()
-    claimed = without_starters(claimed, stats, proc_root)
-    candidates = (_job(launch, stats, boot, proc_root) for launch in launches_of(claimed, stats, proc_root))
+    claimed = without_starters(with_claims(environments, stats, proc_root), stats, proc_root)
+    launches = with_nodes_joined(launches_of(claimed, stats, proc_root), stats, proc_root)
+    candidates = (_job(launch, stats, boot, proc_root) for launch in launches)
     jobs = sorted(
         (job for job in candidates if job is not None), key=lambda job: [process.pid for process in job.processes]
     )
@@ -205,17 +229,25 @@ def _made(
             job_process.pid,
         )
     )
-    any_variables = claimed[owners[0]].variables
-    host, port = any_variables.get("MS_SCHED_HOST"), any_variables.get("MS_SCHED_PORT")
-    size = size_of(any_variables)
+    any_process = claimed[owners[0]]
+    size = size_of(any_process)
     tables = (claimed[owner].variables.get("RANK_TABLE_FILE") for owner in owners if claimed[owner].claim[0] == "rank")
+    torchrun = any_process.by_torchrun
     return RunningJob(
-        f"{host}:{port}" if host and port else None,
+        None if torchrun else _address(any_process, ("MS_SCHED_HOST", "MS_SCHED_PORT")),
         int(size) if size.isascii() and size.isdecimal() else None,
         tuple(processes),
         _members({member.pid for member in processes}, {pid: stat.ppid for pid, stat in stats.items()}),
         next(tables, None),
+        _address(any_process, MASTER) if torchrun else None,
+        any_process.variables.get(RUN_ID) if torchrun else None,
     )
+
+
+def _address(process: Claimed, names: tuple[str, str]) -> str | None:
+    """Return host and port of the variables of these names; None where one is missing."""
+    host, port = map(process.variables.get, names)
+    return f"{host}:{port}" if host and port else None
 
 
 def _rank(pid: int, process: Claimed, proc_root: Path) -> int | None:
@@ -263,7 +295,7 @@ def _hidden(stat: Stat, proc_root: Path) -> Iterable[Hidden]:
     Other programs are no ranks, and the kernel's own processes have no command line.
     """
     cmdline = command_line(stat.pid, proc_root)
-    if not is_python(cmdline) and not any(PurePath(argument).name in LAUNCHERS for argument in cmdline[:3]):
+    if not is_python(cmdline) and not starts_ranks(cmdline):
         return ()
     try:
         uid = (proc_root / str(stat.pid)).stat().st_uid

@@ -9,9 +9,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 
-from chaos.machine.job.processes import LAUNCHERS, RUN_VARIABLE, claim_of
+from chaos.machine.job.processes import RUN_VARIABLE, claim_of
+from chaos.machine.job.programs import starts_ranks
 from chaos.machine.linux.procfs import (
     PROC,
     RunTimes,
@@ -134,7 +135,7 @@ class WaitingTimes:
         if pid == os.getpid():
             return f"the harness (process {pid})"
         role, rank = claim_of(environment(pid, self._proc) or {})
-        launches = any(PurePath(argument).name in LAUNCHERS for argument in command_line(pid, self._proc)[:3])
+        launches = starts_ranks(command_line(pid, self._proc))
         if rank is None:
             who = "the scheduler" if role == "scheduler" else "the launcher" if launches else "a process of the run"
         else:

@@ -1,11 +1,15 @@
-"""Running jobs of made-up processes, as msrun starts them."""
+"""Running jobs of made-up processes, as msrun and torchrun start them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from chaos.machine.running.running import RunningJob, Survey, survey
 from tests.unit.machine.fake_proc import FakeProc
+
+NONE: Mapping[str, str] = MappingProxyType({})
 
 
 def variables(rank: int, role: str = "MS_WORKER", port: int = 8118) -> dict[str, str]:
@@ -39,6 +43,45 @@ def add_msrun(proc: FakeProc, base: int, work: Path, logs: str = "logs", launche
         if launcher:
             tail = ("/usr/bin/tail", "-f", str(log))
             proc.add(base + 10 * (rank + 1) + 1, parent, *tail, session=base, variables=own, cwd=work)
+
+
+def of_torchrun(rank: int, *, each: int = 2, nodes: int = 1, other: Mapping[str, str] = NONE) -> dict[str, str]:
+    """What torchrun of PyTorch 2.13 gives a rank, with ``each`` ranks on each of ``nodes`` nodes."""
+    return {
+        "RANK": str(rank),
+        "LOCAL_RANK": str(rank % each),
+        "WORLD_SIZE": str(each * nodes),
+        "LOCAL_WORLD_SIZE": str(each),
+        "GROUP_RANK": str(rank // each),
+        "GROUP_WORLD_SIZE": str(nodes),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": "29500",
+        "TORCHELASTIC_RUN_ID": "none",
+        "TORCHELASTIC_RESTART_COUNT": "0",
+        **other,
+    }
+
+
+def add_torchrun(
+    proc: FakeProc,
+    base: int,
+    work: Path,
+    *,
+    node: int = 0,
+    nodes: int = 1,
+    logs: str = "logs",
+    launcher: bool = True,
+    network: str = "net:[1]",
+    other: Mapping[str, str] = NONE,
+) -> None:
+    """What torchrun starts on a node, as it was seen: PIDs from ``base`` on; without it its children are init's."""
+    if launcher:
+        proc.add(base, 1, "python", "/venv/bin/torchrun", "train.py", variables={}, cwd=work, network=network)
+    for local in range(2):
+        own = of_torchrun(2 * node + local, nodes=nodes, other=other)
+        log = work / logs / "none_ab12" / "attempt_0" / str(local) / "stdout.log"
+        pid, parent = base + 10 * (local + 1), base if launcher else 1
+        proc.add(pid, parent, "python", "-u", "train.py", variables=own, cwd=work, log=log, network=network)
 
 
 def found(job: RunningJob) -> list[tuple[str, int | None, int]]:

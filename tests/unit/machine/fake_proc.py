@@ -7,6 +7,9 @@ from pathlib import Path
 
 from chaos.machine.job.processes import find_run_processes
 
+MINDSPORE = "/venv/mindspore/_c_expression.cpython-311-x86_64-linux-gnu.so"
+PYTORCH = "/venv/torch/lib/libtorch_python.so"
+
 
 @dataclass
 class FakeProc:
@@ -33,10 +36,12 @@ class FakeProc:
         inner_pid: int | None = None,
         forked: bool = False,
         trains: bool = False,
+        library: str = MINDSPORE,
+        network: str = "net:[1]",
     ) -> None:
         """Without ``variables`` the environment may not be read. ``forked``: it has executed no program of its own.
 
-        ``trains``: it has loaded MindSpore.
+        ``trains``: it has loaded its framework, by the path of its library.
         """
         directory = self.root / str(pid)
         (directory / "fd").mkdir(parents=True)
@@ -56,12 +61,13 @@ class FakeProc:
         ]
         (directory / "stat").write_text(f"{pid} ({comm}) {' '.join(map(str, fields))}\n")
         (directory / "cmdline").write_text("".join(f"{argument}\0" for argument in argv))
-        library = "/venv/mindspore/_c_expression.cpython-311-x86_64-linux-gnu.so"
         (directory / "maps").write_text(f"7f00-7f01 r-xp 00000000 00:01 2 {library}\n" if trains else "")
         (directory / "cgroup").write_text(cgroup)
         pids = [pid] if inner_pid is None else [pid, inner_pid]
         (directory / "status").write_text(f"Name:\tx\nNSpid:\t{' '.join(map(str, pids))}\n")
         (directory / "root").symlink_to("/")
+        (directory / "ns").mkdir()
+        (directory / "ns" / "net").symlink_to(network)
         if variables is not None:
             (directory / "environ").write_text("".join(f"{name}={value}\0" for name, value in variables.items()))
         if cwd is not None:
