@@ -19,11 +19,12 @@ from chaos.observe.logs.log_reader import LogReader
 from chaos.observe.logs.tail import LogTail
 from chaos.observe.logs.ttp.log import CHATTER
 
-_OF_LAUNCHER = ("msrun.", "taskd.", "cluster.")
-"""Kinds of events read from a launcher's own output: msrun repeats in it what its ranks log."""
+_OF_LAUNCHER = ("msrun.", "torchrun.", "taskd.", "cluster.")
+"""Kinds of events read from a launcher's own output: msrun and ``torchrun --tee`` repeat in it what their ranks log."""
 
 _REMEMBERED = 2000
-"""Events of a rank remembered to recognise them in another of its files: more than one file is ahead of another by."""
+"""Events of a process remembered to recognise them in another of its files: more than one file is ahead of another
+by."""
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,15 @@ class _Followed:
     writers: dict[tuple[str, int | None], JobProcess] = field(default_factory=dict)
 
     def writer(self, event: LogEvent) -> JobProcess | None:
-        """Return the process that wrote a line."""
-        of_ranks = [process for process in self.writers.values() if process.role == "rank"]
-        candidates = of_ranks or list(self.writers.values())
-        if len(candidates) == 1:
-            return candidates[0]
-        return next((candidate for candidate in candidates if candidate.pid == event.pid), None)
+        """Return the process that wrote a line, or the launcher for a line of its kind; None for one of several."""
+        writers = list(self.writers.values())
+        by_pid = next((process for process in writers if process.pid == event.pid), None)
+        launcher = next((process for process in writers if process.role == "launcher"), None)
+        if by_pid is None and launcher is not None and event.kind.startswith(_OF_LAUNCHER):
+            return launcher
+        of_ranks = [process for process in writers if process.role == "rank"]
+        candidates = of_ranks or writers
+        return by_pid or (candidates[0] if len(candidates) == 1 else None)
 
     def takes(self, event: LogEvent) -> bool:
         """Return whether an event is the job's, and is first logged here and not only repeated."""
@@ -58,7 +62,7 @@ class _Followed:
 
 
 class _Once:
-    """Passes on the events of one rank that stand in several of its files, once for each time that they happened."""
+    """Passes on the events of one process that stand in several of its files, once for each time that they happened."""
 
     def __init__(self) -> None:
         self._counts: OrderedDict[tuple[object, ...], Counter[FileKey]] = OrderedDict()
@@ -80,7 +84,7 @@ class WatchedLogs:
     def __init__(self, readers: Sequence[LogReader]) -> None:
         self._readers = readers
         self._followed: dict[FileKey, _Followed] = {}
-        self._once: dict[int | None, _Once] = {}
+        self._once: dict[ProcessIdentity, _Once] = {}
         self._found_teed: dict[ProcessIdentity, list[Output]] = {}
 
     def follow(self, processes: Sequence[JobProcess]) -> None:
@@ -103,7 +107,7 @@ class WatchedLogs:
                 if not followed.takes(event):
                     continue
                 process = followed.writer(event)
-                if process is None or process.role != "rank" or self._of_rank(process.rank).new(event, key):
+                if process is None or process.role != "rank" or self._of_process(process).new(event, key):
                     yield OfLog(event, process)
 
     def unknown(self) -> dict[str, int]:
@@ -121,8 +125,9 @@ class WatchedLogs:
             self._found_teed[process.identity] = outputs
         return self._found_teed[process.identity]
 
-    def _of_rank(self, rank: int | None) -> _Once:
-        return self._once.setdefault(rank, _Once())
+    def _of_process(self, process: JobProcess) -> _Once:
+        """Return the memory of a process: the next one of its rank trains the same steps again."""
+        return self._once.setdefault(process.identity, _Once())
 
     def close(self) -> None:
         """Close the files."""

@@ -25,6 +25,14 @@ GRACE_SECONDS = 30.0
 
 
 @dataclass
+class StepView:
+    """The last step in a log that several ranks write, and its loss, as the log prints them."""
+
+    step: str = ""
+    loss: str = ""
+
+
+@dataclass
 class RankView:
     """A rank as it is now. ``step`` and ``loss`` are as its log prints them."""
 
@@ -36,7 +44,10 @@ class RankView:
 
 
 class Watch:
-    """One job, polled again and again. ``ended`` is True once no rank of it is left and none can be expected."""
+    """One job, polled again and again. ``ended`` is True once no rank of it is left and none can be expected.
+
+    ``shared`` has the last step of each log that several ranks write, by its path, where lines name no rank.
+    """
 
     def __init__(
         self,
@@ -54,6 +65,7 @@ class Watch:
         directories.
         """
         self.ranks: dict[int, RankView] = {}
+        self.shared: dict[str, StepView] = {}
         self.ended = False
         self._look = look
         self._clock = clock
@@ -76,10 +88,12 @@ class Watch:
         happened: list[JobEvent] = []
         job = self.job if self._first else self._job_of(self._look())
         processes = [process for process in job.processes if self._takes(process)] if job is not None else []
+        if self._held:  # the last lines and the end of a process come before the next process of its rank
+            happened += self._read()
+            happened += self._ended({process.identity for process in processes})
         happened += self._take(processes)
         self._logs.follow(processes)
         happened += self._read()
-        happened += self._ended({process.identity for process in processes})
         self._checkpoints.search_working_directories([process for process in processes if process.role == "rank"])
         happened += self._checkpoints.look()
         unnumbered = job is not None and any(map(_unnumbered, job.processes))
@@ -175,16 +189,21 @@ class Watch:
         for line in self._logs.read():
             event, process = line.event, line.process
             writer_rank, writer_pid = (None, None) if process is None else (process.rank, process.pid)
-            self._note(writer_rank, event)
+            self._note(event, process)
             rank = writer_rank if event.rank is None else event.rank
             wall = self._clock.wall() if event.wall_ns is None else event.wall_ns
             data = {"kind": event.kind, "step": event.step, "fields": event.fields, "file": event.file}
             yield JobEvent("log", wall, rank, event.pid or writer_pid, data, self._first)
 
-    def _note(self, rank: int | None, event: LogEvent) -> None:
-        """Note step and loss of the rank that wrote the log."""
-        view = self.ranks.get(rank) if rank is not None else None
-        if view is None or event.kind not in ("train.step", "train.loss"):
+    def _note(self, event: LogEvent, writer: JobProcess | None) -> None:
+        """Note step and loss of the rank that wrote the log, or of the log where the line names none of its ranks."""
+        if event.kind not in ("train.step", "train.loss"):
+            return
+        rank = event.rank if writer is None else writer.rank
+        view: RankView | StepView | None = self.ranks.get(rank) if rank is not None else None
+        if rank is None:
+            view = self.shared.setdefault(event.file, StepView())
+        if view is None:
             return
         view.step = str(event.step) if event.step is not None else _in_epoch(event)
         view.loss = str(event.fields.get("loss_text") or "")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from chaos.attach.event import JobEvent
-    from chaos.attach.watching import RankView, Watch
+    from chaos.attach.watching import RankView, StepView, Watch
 
 _SUMMARY_LOOKS = 10
 """Looks between two lines about steps and losses."""
@@ -165,15 +165,12 @@ class PlainView:
         self._looks += 1
 
     def _summary(self) -> None:
-        words = {
-            rank: f"at {view.step}{f' loss {view.loss}' if view.loss else ''}"
-            for rank, view in sorted(self._watch.ranks.items())
-            if view.step
-        }
+        words = {rank: _at(view) for rank, view in sorted(self._watch.ranks.items()) if view.step}
         if len(words) > _ROWS:
             parts = [f"{named(ranks)} {word}" for word, ranks in by_word(words).items()]
         else:
             parts = [f"rank {rank} {word}" for rank, word in words.items()]
+        parts += [f"{_at(view)} (no rank named in {file})" for file, view in sorted(self._watch.shared.items())]
         text = ", ".join(parts[:_ROWS])
         if text and text != self._last:
             self._last = text
@@ -239,6 +236,9 @@ class TableView:
             ]
         for row in rows[:_ROWS]:
             table.add_row(*row)
+        for file, view in sorted(self._watch.shared.items()):
+            words = (f"no rank named in {file}", view.step, view.loss, "", "")
+            table.add_row(*([""] if many else ["", ""]), *map(readable, words))
         if len(rows) > _ROWS:
             table.add_row("…", f"{len(rows) - _ROWS} more rows")
         return table
@@ -258,6 +258,10 @@ def _state(view: RankView) -> str:
 def _row(view: RankView) -> tuple[str, ...]:
     container = "" if view.process.container is None else str(view.process.container)
     return tuple(map(readable, (view.state, view.step, view.loss, str(view.starts), container)))
+
+
+def _at(view: RankView | StepView) -> str:
+    return f"at {view.step}{f' loss {view.loss}' if view.loss else ''}"
 
 
 def _unknown(lines: dict[str, int]) -> str:

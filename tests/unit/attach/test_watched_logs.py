@@ -13,6 +13,7 @@ import pytest
 
 from chaos.attach.watched_logs import WatchedLogs
 from chaos.base.wait import wait_for
+from chaos.machine.linux.procfs import command_line
 from chaos.machine.running.outputs import outputs_of, teed_outputs_of
 from chaos.machine.running.running import JobProcess, survey
 from chaos.observe.logs.reader import built_in_readers
@@ -49,7 +50,8 @@ def start(job: OwnJob) -> Start:
 
     def start(rank: int, redirect: str, files: int) -> JobProcess:
         process = job.start(rank, "sh", "-c", f"exec {redirect}; exec sleep 1000")
-        wait_for("its files", lambda: len(outputs_of(process.pid)) == files, seconds=120)
+        wait_for("its exec", lambda: command_line(process.pid)[:1] == ("sleep",), seconds=120)
+        assert len(outputs_of(process.pid)) == files
         return next(candidate for own in survey().jobs for candidate in own.ranks if candidate.pid == process.pid)
 
     return start
@@ -87,6 +89,18 @@ def test_lines_without_a_time_are_told_as_often_as_one_file_has_them(
     add(worker, line * 2)
     add(other, line * 3)
     assert [kind for _, kind, _ in told(logs)] == ["train.loss"] * 3
+
+
+def test_a_step_that_the_next_process_of_a_rank_trains_again_is_told_again(
+    job: OwnJob, start: Start, logs: WatchedLogs
+) -> None:
+    """torchrun gives each process of a rank files of its own; the lines of a script name no time."""
+    for attempt in (job.work / "attempt_0.log", job.work / "attempt_1.log"):
+        logs.follow([start(0, f'>>"{attempt}" 2>&1', 1)])
+        add(attempt, "epoch: 1 step: 7, loss is 0.25\n")
+        assert told(logs) == [(0, "train.loss", None)]
+        job.ranks[0].kill()
+        job.ranks[0].wait()
 
 
 def test_the_same_line_of_two_ranks_is_told_of_both(job: OwnJob, start: Start, logs: WatchedLogs) -> None:
@@ -133,6 +147,15 @@ def test_what_ranks_write_into_the_launchers_output_is_taken(job: OwnJob, start:
     logs.follow([launcher, rank])
     add(shared, PRINTED % (2, 8))
     assert told(logs) == [(1, "train.step", 8)]
+
+
+def test_a_launchers_own_line_is_not_taken_for_its_only_ranks(job: OwnJob, start: Start, logs: WatchedLogs) -> None:
+    shared = job.work / "nohup.log"
+    launcher, rank = (start(number, f'>>"{shared}" 2>&1', 1) for number in (0, 1))
+    launcher = replace(launcher, role="launcher", rank=None)
+    logs.follow([launcher, rank])
+    add(shared, "All workers successfully exit\n" + PRINTED % (1, 7))
+    assert told(logs) == [(None, "msrun.workers_done", None), (1, "train.step", 7)]
 
 
 def test_a_rank_that_is_started_again_and_appends_to_its_log_is_the_one_that_writes_it(

@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
+from io import StringIO
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 from chaos.attach import watched_checkpoints
 from chaos.attach.event import JobEvent
 from chaos.attach.watched_checkpoints import WatchedCheckpoints
-from chaos.attach.watching import GRACE_SECONDS, Watch
+from chaos.attach.watching import GRACE_SECONDS, StepView, Watch
 from chaos.base.clock import Clock
 from chaos.base.wait import wait_for
-from chaos.cli.watch.view import headline
+from chaos.cli.watch.view import PlainView, TableView, headline
 from chaos.jobs.kind import JobError
 from chaos.machine.linux.containers import Container
 from chaos.machine.linux.pidfd import PidfdUnsupported
 from chaos.machine.linux.process import state
+from chaos.machine.linux.procfs import command_line
 from chaos.machine.running.running import JobProcess, survey
+from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.log_reader import LogReader
 from chaos.observe.logs.reader import built_in_readers
 from tests.kit.running_jobs import OwnJob, launched_job, own_job
 from tests.unit.conftest import MakeDeep
@@ -105,6 +111,63 @@ def test_a_new_process_of_a_rank_is_a_restart(job: OwnJob, watching_job: Watch) 
     (again,) = [event for event in watching_job.look() if event.event == "rank.restarted"]
     assert (again.rank, again.pid, again.data["instead_of"]) == (1, job.ranks[1].pid, before.pid)
     assert (watching_job.ranks[1].state, watching_job.ranks[1].starts) == ("running", 2)
+
+
+def test_the_last_lines_and_the_end_of_a_process_come_before_the_next_process_of_its_rank(
+    job: OwnJob, watching_job: Watch
+) -> None:
+    """torchrun starts ranks again between two looks."""
+    before = job.ranks[1]
+    log(job, 1, "epoch: 1 step: 7, loss is 0.25\n")
+    before.kill()
+    before.wait()
+    (job.logs / "worker_1.log").rename(job.logs / "worker_1.log.1")
+    job.start(1)
+    seen = [(event.event, event.rank, event.pid) for event in watching_job.look()]
+    again = job.ranks[1].pid
+    assert seen == [("log", 1, before.pid), ("rank.exit", 1, before.pid), ("rank.restarted", 1, again)]
+    assert watching_job.ranks[1].state == "running"
+
+
+def test_steps_in_a_file_of_several_ranks_are_those_of_the_file_unless_a_line_names_its_rank(
+    tmp_path: Path, clock: Clock
+) -> None:
+    """As the output of torchrun is without ``--redirects``."""
+    with own_job(tmp_path / "job", ranks=0) as job:
+        shared = tmp_path / "job" / "torchrun.out"
+        for rank in (0, 1):
+            process = job.start(rank, "sh", "-c", f'exec >>"{shared}" 2>&1; exec sleep 1000')
+            wait_for("its exec", lambda pid=process.pid: command_line(pid)[:1] == ("sleep",), seconds=120)  # type: ignore[misc]
+        watch = Watch(str(job.work), here=Path("/"), readers=[*built_in_readers(), NamedRank()], clock=clock)
+        try:
+            watch.look()
+            with shared.open("a") as file:
+                file.write("epoch: 1 step: 7, loss is 0.25\nrank 1 step 3\n")
+            seen = [(event.rank, event.data["kind"]) for event in watch.look() if event.event == "log"]
+            assert seen == [(None, "train.loss"), (1, "train.step")]
+            assert watch.shared == {str(shared): StepView("1:7", "0.25")}
+            assert (watch.ranks[0].step, watch.ranks[1].step) == ("", "3")
+            stream = StringIO()
+            PlainView(watch, stream).end_look()
+            assert stream.getvalue() == f"steps: rank 1 at 3, at 1:7 loss 0.25 (no rank named in {shared})\n"
+            console = Console(file=(drawn := StringIO()), width=300)
+            console.print(TableView(watch).table())
+            assert f"no rank named in {shared}" in drawn.getvalue()
+        finally:
+            watch.close()
+
+
+class NamedRank(LogReader):
+    """Lines that name their rank."""
+
+    name = "named-rank"
+
+    def recognises(self, first_lines: Sequence[str]) -> bool:
+        return False
+
+    def read(self, line: str) -> LogEvent | None:
+        match = re.fullmatch(r"rank (\d+) step (\d+)", line)
+        return LogEvent("train.step", step=int(match[2]), rank=int(match[1])) if match else None
 
 
 def test_a_stop_and_its_end_are_told(job: OwnJob, watching_job: Watch) -> None:

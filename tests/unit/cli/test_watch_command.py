@@ -143,7 +143,7 @@ def test_very_many_ranks_are_told_of_as_sets() -> None:
     """Those at the same step are one part of the line, and those of which the same is true one row of the table."""
     process = SimpleNamespace(pid=7, container=None)
     ranks = {rank: RankView(cast("JobProcess", process), step="1:6" if rank else "1:5") for rank in range(128)}
-    watch, out = cast("Watch", SimpleNamespace(ranks=ranks)), io.StringIO()
+    watch, out = cast("Watch", SimpleNamespace(ranks=ranks, shared={})), io.StringIO()
     PlainView(watch, out).end_look()
     assert out.getvalue() == "steps: rank 0 at 1:5, ranks 1-127 at 1:6\n"
     console = Console(file=out, width=100)
@@ -162,7 +162,7 @@ def test_ranks_are_a_strip_of_letters_above_the_table() -> None:
     ranks = {rank: RankView(process, state, step="1:6") for rank, state in enumerate(states)}
     ranks[5] = RankView(process)
     out = io.StringIO()
-    Console(file=out, width=100).print(TableView(cast("Watch", SimpleNamespace(ranks=ranks))).shown())
+    Console(file=out, width=100).print(TableView(cast("Watch", SimpleNamespace(ranks=ranks, shared={}))).shown())
     strip, legend, *_ = out.getvalue().splitlines()
     assert strip.split() == ["0:00", "=TeX?s"]
     assert "X ended unplanned 1" in legend
@@ -175,7 +175,7 @@ def error(file: str, text: str, *, before: bool = False) -> JobEvent:
 
 def test_the_first_errors_of_each_log_are_shown_and_the_others_counted() -> None:
     out = io.StringIO()
-    view = PlainView(cast("Watch", SimpleNamespace(ranks={})), out)
+    view = PlainView(cast("Watch", SimpleNamespace(ranks={}, shared={})), out)
     view.show(error("a.log", "long ago", before=True))
     for number in range(9):
         view.show(error("a.log", f"number {number}"))
