@@ -60,7 +60,9 @@ def _in_rank(configuration: Configuration, place: Place, imports: AfterImport) -
     record = Record(configuration.history, run=configuration.run, attempt=configuration.attempt, rank=place.rank)
     atexit.register(record.close)
     offer = offer_stacks(configuration.stacks, place.rank)
-    record.write("agent.start", python=platform.python_version(), argv=list(getattr(sys, "orig_argv", [])), **offer)
+    record.write(
+        "agent.start", python=platform.python_version(), argv=list(getattr(sys, "orig_argv", [])), **offer.fields
+    )
     record_uncaught(record)
     from chaos.agent.hooks import install_hooks
     from chaos.agent.loop_hooks import Optimizers, install_loop_hooks
@@ -73,9 +75,12 @@ def _in_rank(configuration: Configuration, place: Place, imports: AfterImport) -
     sampler = None if configuration.sample_seed is None else Sampler(configuration.sample_seed)
     digests = Digests(record, configuration.digest_interval, configuration.digest_steps, sampler=sampler)
     saves = EarlierSaves(configuration.history, os.getpid())
-    training = Training(record, barriers, digests, configuration.steps_per_update, saved_at=saves.step_of)
+    training = Training(
+        record, barriers, digests, configuration.steps_per_update, saved_at=saves.step_of, stacks=offer.file
+    )
     source = StepSource(record, training)
     atexit.register(source.finish)
+    imports.watch("mindspore.train.model", lambda _: _finish_before(source))
     install_hooks(imports, record, barriers, training, source)
     optimizers = Optimizers()
     loop = Loop(
@@ -91,6 +96,15 @@ def _in_rank(configuration: Configuration, place: Place, imports: AfterImport) -
     install_torch_hooks(imports, training, TorchLoop(training, source, torch_optimizers), torch_optimizers)
     imports.watch_file(MODULE, Lines(training, source).connect)
     return Agent(configuration, place, imports, record, barriers, digests, training)
+
+
+def _finish_before(source: StepSource) -> None:
+    """Let a loop of the job's own end before the modules that are imported by now end their work at exit.
+
+    MindSpore leaves its cluster there, and may crash (F-15): the end of the training is on record then.
+    """
+    atexit.unregister(source.finish)
+    atexit.register(source.finish)
 
 
 def _join(configuration: Configuration, rank: int, record: Record) -> tuple[Channel | None, list[dict[str, object]]]:

@@ -26,6 +26,7 @@ from chaos.agent.barriers import Barriers
 from chaos.agent.digests import Digests, array_of
 from chaos.agent.earlier_saves import name_of
 from chaos.agent.record import Record, optional_step
+from chaos.agent.stacks import write_in_crash
 
 _MOST_NAMES = 100
 """Names of appended values that are recorded with a save."""
@@ -39,7 +40,8 @@ class Training:
     Parameters, outputs and batches are arrays of numpy, or tensors that become one by a method of their own.
     ``steps_per_update`` is the number of steps for each update of the optimizer. ``loaded_step`` is the ``step_num`` of
     the last checkpoint that was read; None where the checkpoint has none. ``saved_at`` returns the step at which an
-    earlier launch has saved a file; None where no record says it. ``steps_begun`` is the number of steps that have
+    earlier launch has saved a file; None where no record says it. ``stacks`` is the open file for the stacks of a crash
+    after the training. ``steps_begun`` is the number of steps that have
     begun in this process, ``in_step`` whether the last of them has not ended.
     """
 
@@ -51,6 +53,7 @@ class Training:
         steps_per_update: int = 1,
         *,
         saved_at: Callable[[str], int | None] = lambda file: None,
+        stacks: int | None = None,
     ) -> None:
         self.steps_per_update = steps_per_update
         self.loaded_step: int | None = None
@@ -71,6 +74,7 @@ class Training:
         self._saving: set[str] = set()
         self._loaded: set[str] = set()
         self._saved_at = saved_at
+        self._stacks = stacks
         self._background: dict[str, tuple[dict[str, Any], int]] = {}
 
     def begin(self, initial_step: int, parameters: Named | Callable[[], Named], *, updates: int | None = None) -> None:
@@ -126,7 +130,8 @@ class Training:
         return self._digests.changed_since(self._barriers.step, trained)
 
     def end(self) -> None:
-        """End the training."""
+        """End the training. The stacks of a crash from now on are written."""
+        write_in_crash(self._stacks)
         self._record.write("train.end")
         self._record.write(
             "agent.cost",

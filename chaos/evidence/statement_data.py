@@ -26,6 +26,8 @@ class StatementData:
 
     Where they are digests, and files of the run hold both states, ``element`` is the index of the first element of that
     parameter that differs, ``[1, 2]``, and ``value_expected`` and ``value_seen`` are its values.
+
+    ``finding`` is the id of the known defect whose signature the evidence of a failing statement bears.
     """
 
     ranks: tuple[int, ...] = ()
@@ -45,6 +47,7 @@ class StatementData:
     element: str | None = None
     value_expected: Value = None
     value_seen: Value = None
+    finding: str | None = None
 
     @property
     def has_subject(self) -> bool:
@@ -91,6 +94,7 @@ def about(
     expected: object = None,
     seen: object = None,
     unit: str | None = None,
+    finding: str | None = None,
 ) -> StatementData:
     """Return what a statement is about. A single rank, node or process stands for itself.
 
@@ -111,6 +115,7 @@ def about(
         _as_value(expected),
         _as_value(seen),
         unit,
+        finding=finding,
     )
 
 

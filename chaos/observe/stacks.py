@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass
 
@@ -11,6 +12,7 @@ MOST_BYTES = 8 << 20
 _THREAD = re.compile(rb"(?:Current thread|Thread) (0x[0-9a-f]{1,32})\b[^\n]{0,200}\(most recent call first\):")
 _FRAME = re.compile(rb'  File "(?P<file>[^\n]{0,4000})", line (?P<line>\d{1,9}|\?\?\?) in (?P<function>[^\n]{1,1000})')
 _LONGEST = 200
+_FATAL = b"Fatal Python error: "
 
 
 @dataclass(frozen=True)
@@ -67,3 +69,40 @@ def main_stack(content: bytes, main: int | None) -> ThreadStack | None:
     if main is None:
         return threads[-1] if threads else None
     return next((thread for thread in threads if thread.ident == main and thread.frames), None)
+
+
+@dataclass(frozen=True)
+class CrashStacks:
+    """The dump that ``faulthandler`` writes when a fatal signal ends a process.
+
+    ``error`` names the signal. ``crashed`` is the Python thread in which it came; None for a thread without Python.
+    ``idle`` are the threads that were executing no Python code.
+    """
+
+    error: str
+    crashed: int | None
+    idle: frozenset[int]
+
+
+def crash_of(content: bytes) -> CrashStacks | None:
+    """Return the crash in a file; None where the file is anything but a single whole dump of one."""
+    lines = content.split(b"\n")
+    if not content.endswith(b"\n") or len(content) >= MOST_BYTES or content.count(_FATAL) != 1:
+        return None
+    if not lines[0].startswith(_FATAL):
+        return None
+    crashed: list[int] = []
+    idle: set[int] = set()
+    for line, after in itertools.pairwise(lines):
+        if (thread := _THREAD.fullmatch(line)) is None:
+            if line.startswith((b"Current thread", b"Thread ")) and b"C stack" not in line:
+                return None  # a form that is not known
+            continue
+        if line.startswith(b"Current"):
+            crashed.append(int(thread[1], 16))
+        if after == b"  <no Python frame>":
+            idle.add(int(thread[1], 16))
+    if len(crashed) > 1:
+        return None
+    error = lines[0][len(_FATAL) :].decode("utf-8", "replace")[:_LONGEST]
+    return CrashStacks(error, crashed[0] if crashed else None, frozenset(idle))

@@ -1,4 +1,8 @@
-"""Whether a fail is that of the scenario's known finding: a finding excuses the checks that it names, and no others."""
+"""Whether a fail is that of a known finding.
+
+A finding of the scenario excuses the checks that it names, and no others. A finding with a signature shows in runs of
+any scenario: it excuses the statements whose own evidence bears the signature (their ``data`` names the finding).
+"""
 
 from __future__ import annotations
 
@@ -22,6 +26,29 @@ def explains(plan: Mapping[str, Any], simulated: Iterable[Mapping[str, Any]], fa
     if _sdk(simulated) == "vendor":
         expected |= _names(plan.get("failing_with_vendor"))
     return expected.issuperset(failed)
+
+
+def failed_beyond(checks: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the checks that fail by more than signatures, each once, in the order of the report."""
+    return tuple(dict.fromkeys(str(check["name"]) for check in checks if _fails(check) and not _signature(check)))
+
+
+def signatures(checks: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return the findings whose signatures explain a fail; none where anything else fails, or is unknown."""
+    checks = tuple(checks)
+    if failed_beyond(checks) or any(check.get("verdict") == "unknown" for check in checks):
+        return ()
+    return tuple(dict.fromkeys(_signature(check) for check in checks if _fails(check)))
+
+
+def _fails(check: Mapping[str, Any]) -> bool:
+    return check.get("verdict") == "fail"
+
+
+def _signature(check: Mapping[str, Any]) -> str:
+    data = check.get("data")
+    finding = data.get("finding") if isinstance(data, Mapping) else None
+    return finding if isinstance(finding, str) else ""
 
 
 def _sdk(simulated: Iterable[Mapping[str, Any]]) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,8 @@ from chaos.store.json_lines import JsonLines
 
 VERDICTS = ("pass", "fail", "unknown")
 
+_FINDING = re.compile(r"F-[0-9]{2,}")
+
 Cell = tuple[str, str]
 """Names of a scenario and of its matrix cell."""
 
@@ -36,7 +39,8 @@ class SoakRun:
     """One run of a soak. ``verdict`` is None where the harness failed; ``code`` is the key of the run's inputs.
 
     ``started`` is in seconds of the epoch, ``load`` the machine's load average over the last minute at the end.
-    ``failing`` names the checks that failed, with spaces between them; ``sdk`` is the SDK of the run.
+    ``failing`` names the checks that failed, with spaces between them, or the findings whose signatures explain the
+    fail; ``sdk`` is the SDK of the run.
     """
 
     scenario: str
@@ -151,6 +155,8 @@ class Tally:
     ``failing`` has the checks that failed, one text for each combination: where a failure is expected, another failure
     than in the other runs is another defect. ``unexpected`` are those of them that the finding does not name.
     ``now_and_then``: not every run shows the finding, so a run that passes is as good as one that fails by it.
+    ``by_signature`` counts the runs, by finding, that the signature of a finding explains: they are neither good nor
+    bad, and in no other number but ``runs``.
     """
 
     scenario: str
@@ -161,11 +167,12 @@ class Tally:
     failing: tuple[str, ...] = ()
     unexpected: tuple[str, ...] = ()
     now_and_then: bool = False
+    by_signature: dict[str, int] = field(default_factory=dict)
 
     @property
     def runs(self) -> int:
         """The number of runs."""
-        return sum(self.verdicts.values()) + self.harness_failed
+        return sum(self.verdicts.values()) + self.harness_failed + sum(self.by_signature.values())
 
     @property
     def good(self) -> bool:
@@ -174,7 +181,8 @@ class Tally:
         An expected failure must be the finding's own: in the checks that it names.
         """
         expected = self.verdicts[self.expected_verdict] + (self.verdicts["pass"] if self.now_and_then else 0)
-        return 0 < self.runs == expected and not self.flaky and not self.unexpected
+        others = self.runs - sum(self.by_signature.values())
+        return 0 < others == expected and not self.flaky and not self.unexpected
 
     @property
     def flaky(self) -> bool:
@@ -196,13 +204,19 @@ def tally(cell: Cell, runs: Iterable[SoakRun], expected: Collection[str] = (), *
     shows the finding.
     """
     cell_runs = [run for run in runs if run.of == cell]
+    explained = Counter(run.failing for run in cell_runs if _is_by_signature(run))
+    cell_runs = [run for run in cell_runs if not _is_by_signature(run)]
     verdicts = Counter(run.verdict for run in cell_runs)
     failing = sorted({run.failing for run in cell_runs if run.verdict == "fail"})
     others = [name for line in failing for name in unexpected(line.split(), expected)] if expected else []
     counts = {name: verdicts[name] for name in VERDICTS}
     verdict = "fail" if expected else "pass"
     checks = tuple(failing), tuple(dict.fromkeys(others))
-    return Tally(*cell, counts, verdicts[None], verdict, *checks, now_and_then and bool(expected))
+    return Tally(*cell, counts, verdicts[None], verdict, *checks, now_and_then and bool(expected), dict(explained))
+
+
+def _is_by_signature(run: SoakRun) -> bool:
+    return run.verdict == "fail" and bool(run.failing) and all(map(_FINDING.fullmatch, run.failing.split()))
 
 
 def tally_with_finding(scenario: Scenario, cell: Cell, runs: Sequence[SoakRun]) -> Tally:

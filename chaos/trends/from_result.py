@@ -13,7 +13,7 @@ from chaos.base.plain_files import open_plain, read_plain
 from chaos.base.strict_json import parse
 from chaos.evidence.finding import Verdict
 from chaos.history.jsonl import decode
-from chaos.report.known_finding import explains, holds
+from chaos.report.known_finding import explains, failed_beyond, holds, signatures
 from chaos.report.result import SCHEMA_VERSION
 from chaos.report.result_file import FILE, newer_than_this
 from chaos.store.directory import RUN_FILE
@@ -130,11 +130,12 @@ def _digest(inputs: Mapping[str, Any]) -> str:
 
 
 def _finding(result: Mapping[str, Any], plan: Mapping[str, Any]) -> str:
-    simulated = _list(result.get("simulated"))
+    simulated, checks = _list(result.get("simulated")), _list(result.get("checks"))
+    if result.get("verdict") == "fail" and signatures(checks):
+        return "sometimes"
     if not holds(plan, simulated):
         return ""
-    failed = {str(check.get("name")) for check in _list(result.get("checks")) if check.get("verdict") == "fail"}
-    if result.get("verdict") == "fail" and not explains(plan, simulated, failed):
+    if result.get("verdict") == "fail" and not explains(plan, simulated, failed_beyond(checks)):
         return BEYOND
     return "sometimes" if plan.get("finding_always") is False else "always"
 

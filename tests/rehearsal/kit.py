@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pytest
+
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
 from chaos.history.event import Event
@@ -21,6 +23,7 @@ from chaos.history.ledger import Ledger
 from chaos.history.reader import History, read_history
 from chaos.machine.job.ending import end_processes
 from chaos.machine.job.processes import find_run_processes
+from chaos.report.known_finding import signatures
 
 T = TypeVar("T")
 
@@ -151,7 +154,7 @@ class Harness:
     def end(self, seconds: float = WAIT_SECONDS) -> Done:
         """Wait for its end."""
         code = self.process.wait(seconds)
-        return Done(code, self.output, self.errors)
+        return _not_by_a_signature(Done(code, self.output, self.errors))
 
     @property
     def output(self) -> str:
@@ -244,6 +247,20 @@ def said(checks: Sequence[dict[str, Any]]) -> str:
     return "\n".join(
         f"{check['name']}: {check['expected']} | {check['seen']} | {' '.join(check['where'])}" for check in checks
     )
+
+
+def _not_by_a_signature(done: Done) -> Done:
+    """Return a call that has ended; the test is an expected failure where only a known defect's signature failed.
+
+    MindSpore may end a rank by SIGSEGV at its end (F-15), whatever the test is about. The id is printed.
+    """
+    try:
+        checks = [check for cell in json.loads(done.output)["cells"] for check in cell["result"]["checks"]]
+    except (ValueError, KeyError, TypeError):
+        return done
+    if found := signatures(checks):
+        pytest.xfail(f"{', '.join(found)}: known defect, recognised by its signature; see docs/reference/findings.md")
+    return done
 
 
 def _newest(reports: Path, name: str) -> Path | None:

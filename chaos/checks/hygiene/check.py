@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from chaos.checks.checkpoint.broken_off import broken_off
 from chaos.checks.hygiene.exits import expected_exit, fault_by_rank, judged_exits
 from chaos.checks.hygiene.leftovers import judge_leftovers
@@ -15,6 +17,7 @@ from chaos.evidence.injection.deaths import required_end
 from chaos.evidence.injection.identity import other_process
 from chaos.evidence.raised import Raised, raised
 from chaos.evidence.recovery_windows import reaches_the_end
+from chaos.evidence.signatures.cluster_crash import FINDING, OBSERVATION, cluster_crash
 from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.ledger import Ledger
@@ -64,6 +67,8 @@ def _judge_exit(
         data = about(rank, pids=judged.event.pid, quantity="exit status", seen=exit_status(judged.event))
         if judged.planned is None:
             collector.unknown(judged.expected, judged.observation, judged.event.source, data=data)
+        elif not judged.planned and (crash := cluster_crash(plan, history, artifacts, judged.event)):
+            collector.fail(judged.expected, OBSERVATION, *crash, data=replace(data, finding=FINDING))
         elif not judged.planned:
             calls = raised(history, artifacts, judged.event) if judged.event.data.get("code") else Raised()
             by = f" by {calls.error}" if calls.error else ""

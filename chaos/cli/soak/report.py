@@ -18,6 +18,7 @@ def print_tallies(tallies: list[Tally], times: int, reports: Path) -> None:
         counts += f" (differently: {'; '.join(tally.failing)})" if len(tally.failing) > 1 else ""
         counts += f" (not by the finding: {', '.join(tally.unexpected)})" if tally.unexpected else ""
         counts += f", {tally.harness_failed} of the harness" if tally.harness_failed else ""
+        counts += "".join(f", {count} by {finding}" for finding, count in tally.by_signature.items())
         mark = (
             "flaky"
             if tally.flaky

@@ -18,7 +18,7 @@ from chaos.cli.soak.cells import SoakCells, groups_of, name_of
 from chaos.cli.soak.view import SoakView, open_soak_view
 from chaos.cli.with_parent import command_of
 from chaos.heal.heal import heal_all
-from chaos.run.prepare.known_failure import failing_checks, sdk_of
+from chaos.run.prepare.known_failure import by_signature, failing_checks, sdk_of
 from chaos.soak.soak import Cell as CellName
 from chaos.soak.soak import SoakRecord, SoakRun, Tally, still_to_run, tally_with_finding
 from chaos.soak.stoppable import StoppableRuns
@@ -145,14 +145,16 @@ class Soak:
 def read_answer(output: str) -> tuple[str | None, list[str], str, str]:
     """Return verdict and runs of ``chaos run --json``, comparisons included, the failing checks, and the SDK.
 
-    The verdict is None, and no run is listed, without a result.
+    Where the signatures of findings explain the fail, their ids stand in the place of the checks. The verdict is None,
+    and no run is listed, without a result.
     """
     try:
         answer = json.loads(output)
         runs = [cell["run"] for cell in answer["cells"] if cell["run"] is not None]
         failed = any(cell["verdict"] is None for cell in answer["cells"])
         results = [cell.get("result") or {} for cell in answer["cells"]]
-        failing = failing_checks(results, answer.get("comparisons", ()))
+        comparisons = answer.get("comparisons", ())
+        failing = by_signature(results, comparisons) or failing_checks(results, comparisons)
         sdk = " ".join(sorted({sdk_of(result) for result in results if result}))
         return None if failed or not answer["cells"] else answer["verdict"], runs, " ".join(failing), sdk
     except (ValueError, KeyError, TypeError):

@@ -9,7 +9,7 @@ from pathlib import Path
 from chaos.base.plain_files import read_plain
 from chaos.evidence.finding import Verdict
 from chaos.history.jsonl import decode
-from chaos.report.known_finding import explains
+from chaos.report.known_finding import explains, failed_beyond, signatures
 from chaos.report.page.model import FILE as PAGE
 from chaos.report.result import Result
 from chaos.report.result_file import ResultUnreadable, has_result, read_result
@@ -119,9 +119,10 @@ def row_of(run: str, result: Result, page: str | None) -> Row:
 
 
 def is_known(result: Result) -> bool:
-    """Return whether a run failed in nothing but the checks in which its known finding may fail."""
-    failed = {check.name for check in result.checks if check.verdict == "fail"}
-    return result.verdict == "fail" and explains(result.plan, result.simulated, failed)
+    """Return whether a run failed by nothing but known findings: its scenario's, or those with a signature."""
+    checks = [{"name": check.name, "verdict": check.verdict, "data": check.data.to_json()} for check in result.checks]
+    by_scenario = explains(result.plan, result.simulated, failed_beyond(checks))
+    return result.verdict == "fail" and (by_scenario or bool(signatures(checks)))
 
 
 def _place(row: Row) -> tuple[int, str, str, str]:

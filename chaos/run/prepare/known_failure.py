@@ -10,6 +10,7 @@ from typing import Any
 
 from chaos.checks.names import check_names
 from chaos.jobs.kind import Simulated
+from chaos.report.known_finding import failed_beyond, signatures
 from chaos.run.prepare.versions import sdk_named
 from chaos.scenario.errors import Problem, printable, quote, suggest
 from chaos.scenario.load import Cell
@@ -40,11 +41,29 @@ def failing_by(scenario: Scenario, sdks: Iterable[str]) -> tuple[str, ...]:
 def failing_checks(
     results: Iterable[Mapping[str, Any]], comparisons: Iterable[Mapping[str, Any]] = ()
 ) -> tuple[str, ...]:
-    """Return the checks that fail in the results of ``chaos run --json``, each once, in the order of the report."""
-    checks = [check for result in results for check in result.get("checks", ())]
-    names = [check["name"] for check in checks if check["verdict"] == "fail"]
+    """Return the checks that fail in the results of ``chaos run --json``, each once, in the order of the report.
+
+    A statement that bears the signature of a known finding does not count: see :func:`by_signature`.
+    """
+    names = list(failed_beyond(_checks(results)))
     names += [COMPARISON for comparison in comparisons if comparison.get("verdict") == "fail"]
     return tuple(dict.fromkeys(names))
+
+
+def by_signature(
+    results: Iterable[Mapping[str, Any]], comparisons: Iterable[Mapping[str, Any]] = ()
+) -> tuple[str, ...]:
+    """Return the findings whose signatures explain that these results fail; none where anything else fails.
+
+    Nothing may be unknown beside them.
+    """
+    if any(comparison.get("verdict") != "pass" for comparison in comparisons):
+        return ()
+    return signatures(_checks(results))
+
+
+def _checks(results: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return [check for result in results for check in result.get("checks", ())]
 
 
 def unexpected(failing: Collection[str], expected: Collection[str]) -> tuple[str, ...]:

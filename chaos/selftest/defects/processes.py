@@ -9,6 +9,9 @@ from pathlib import Path
 from chaos.selftest.defect import Mutate, file_defect
 from chaos.selftest.records import Record, Records, recorded
 
+_MAIN = 0x7FD246406740
+"""The number of a main thread."""
+
 _defect = partial(file_defect, base="ttp", check="hygiene")
 
 
@@ -102,6 +105,31 @@ def _ends_before_its_last_steps(records: Records) -> None:
     lines.insert(next(number for number, record in enumerate(lines) if record["mono"] > end["mono"]), end)
 
 
+def _crashes_after_its_end(rank: int, thread: str) -> Mutate:
+    """Return a mutation: a rank trains to the end after the resume, leaves the cluster and ends by SIGSEGV.
+
+    ``thread`` begins the line of its main thread in the stacks: ``Current thread`` where that crashed.
+    """
+
+    def mutate(run_dir: Path) -> None:
+        def change(records: Records) -> None:
+            end = records.last("rank.exit", attempt="resume", rank=rank)
+            end.update(signal=11, code=None)
+            start = records.last("agent.start", attempt="resume", rank=rank)
+            start["stacks"] = {"signal": 62, "main": _MAIN}
+            logs = run_dir / "logs/resume"
+            logs.mkdir(parents=True, exist_ok=True)
+            dump = f"{thread} 0x{_MAIN:016x} (most recent call first):\n  <no Python frame>\n"
+            path = logs / f"stacks-rank_{rank}-{end['pid']}.txt"
+            path.write_text(f"Fatal Python error: Segmentation fault\n\n{dump}", "utf-8")
+            left = f"[meta_server_node.cc:323] ProcessUnregister] Node {rank} has unregistered.\n"
+            (logs / "scheduler.log").write_text(left, "utf-8")
+
+        recorded(change)(run_dir)
+
+    return mutate
+
+
 DEFECTS = (
     _defect(
         "another-sdk",
@@ -124,6 +152,26 @@ DEFECTS = (
         _ends("resume", 3, code=1),
         "rank 3 of attempt resume ends with exit code 0",
         "exit code 1",
+    ),
+    _defect(
+        "crash-after-the-end",
+        "Rank 3 trains to the end after the resume and ends by SIGSEGV. Nothing says in which thread.",
+        _ends("resume", 3, signal=11, code=None),
+        "rank 3 of attempt resume ends with exit code 0 | ended by SIGSEGV (history/",
+    ),
+    _defect(
+        "main-thread-crashes-after-the-end",
+        "Rank 3 trains to the end after the resume, leaves the cluster and crashes in its main thread.",
+        _crashes_after_its_end(3, "Current thread"),
+        "rank 3 of attempt resume ends with exit code 0 | ended by SIGSEGV (history/",
+    ),
+    _defect(
+        "cluster-thread-crashes-after-the-end",
+        "Rank 3 trains to the end after the resume, leaves the cluster and crashes in a thread without Python (F-15).",
+        _crashes_after_its_end(3, "Thread"),
+        "rank 3 of attempt resume ends with exit code 0",
+        "ended by SIGSEGV in a native thread",
+        "F-15",
     ),
     _defect(
         "launcher-exit-1-after-resume",

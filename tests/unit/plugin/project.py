@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -113,15 +114,30 @@ class Project:
         folder.mkdir(exist_ok=True)
         (folder / f"{name}.yaml").write_text(SCENARIO.format(name=name, head=head, victim=victim))
 
-    def answer(self, verdict: str | None, status: int, cell: str = "*", sdk: str = "vendor", **more: Any) -> None:
-        """Say how a cell ends, and with which SDK it was run; ``*`` is for all that are not named."""
+    def answer(
+        self,
+        verdict: str | None,
+        status: int,
+        cell: str = "*",
+        sdk: str = "vendor",
+        checks: Sequence[dict[str, Any]] = (),
+        statement: str | None = None,
+        **more: Any,
+    ) -> None:
+        """Say how a cell ends, and with which SDK it was run; ``*`` is for all that are not named.
+
+        ``checks`` are statements beside the usual one, whose verdict is ``statement``, by default that of the run.
+        """
         answers = json.loads(self._answers.read_text()) if self._answers.exists() else {}
         result = None
         if verdict is not None:
             result = {
                 **EMPTY,
                 "verdict": verdict,
-                "checks": [{**CHECK, "verdict": verdict, "order": None if verdict == "pass" else 0}],
+                "checks": [
+                    {**CHECK, "verdict": statement or verdict, "order": None if verdict == "pass" else 0},
+                    *checks,
+                ],
                 "simulated": [] if sdk == "vendor" else [{"part": "mindio_ttp, timings fast", "layer": "SDK"}],
                 "recovery": {**RECOVERY, "phases": {"detection": 0.51234, "load": None}},
             }

@@ -18,7 +18,7 @@ from chaos.pytest_plugin.ids import item_name
 from chaos.pytest_plugin.scenario_item import ScenarioItem
 from chaos.scenario.names import KnownNames
 from tests.kit.spread import at_night, daily
-from tests.unit.plugin.project import EMPTY, Project
+from tests.unit.plugin.project import CHECK, EMPTY, Project
 
 pytestmark = pytest.mark.processes
 
@@ -196,6 +196,25 @@ def test_a_run_that_passes_is_no_failure_of_a_finding_that_shows_now_and_then(
     project.scenario(head=f"finding: {{id: F-11, always: false}}\nfailing: [{failing}]")
     project.answer(verdict, 1 if verdict == "fail" else 0)
     project.run().assert_outcomes(**{outcome: 1})
+
+
+SIGNED = {**CHECK, "name": "hygiene", "verdict": "fail", "data": {"finding": "F-15"}}
+
+
+@pytest.mark.parametrize("head", ["", "finding: F-01\nfailing: [loss]"])
+def test_a_fail_by_a_signature_is_an_expected_failure_in_any_scenario(project: Project, head: str) -> None:
+    project.scenario(head=head)
+    project.answer("fail", 1, checks=[SIGNED], statement="pass")
+    result = project.run("-rx")
+    result.assert_outcomes(xfailed=1)
+    result.stdout.fnmatch_lines(["XFAIL *kill-rank*F-15: known defect, recognised by its signature*"])
+
+
+@pytest.mark.parametrize("beside", ["fail", "unknown"])
+def test_a_signature_excuses_nothing_beside_it(project: Project, beside: str) -> None:
+    project.scenario()
+    project.answer("fail", 1, checks=[SIGNED], statement=beside)
+    project.run().assert_outcomes(failed=1)
 
 
 @pytest.mark.parametrize(("sdk", "outcome"), [("vendor", "xfailed"), ("standin", "failed")])

@@ -127,6 +127,19 @@ def test_every_file_of_the_harness_counts_but_compiled_ones(tmp_path: Path, name
     assert code_key("text", tmp_path, without=[name.split("/")[0]]) == first
 
 
+def test_a_run_that_a_signature_explains_is_neither_good_nor_bad() -> None:
+    signed = replace(RUN, verdict="fail", failing="F-15")
+    mixed = tally(A, [RUN, signed, RUN])
+    assert mixed.good and not mixed.flaky and mixed.runs == 3
+    assert (mixed.verdicts["fail"], mixed.by_signature) == (0, {"F-15": 1})
+    assert not tally(A, [signed]).good
+    assert not tally(A, [RUN, signed, replace(RUN, verdict="fail", failing="hygiene")]).good
+    assert not tally(A, [RUN, replace(RUN, verdict="fail", failing="F-15 hygiene")]).good
+    assert not tally(A, [RUN, replace(RUN, verdict="unknown", failing="F-15")]).good
+    expected = tally(A, [signed, replace(RUN, verdict="fail", failing="loss")], ["loss"])
+    assert expected.good and not expected.unexpected
+
+
 JOB = """
 chaos: 1
 name: own-script

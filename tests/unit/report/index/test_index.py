@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from chaos.evidence.statement_data import StatementData
 from chaos.report.analyze import analyze
 from chaos.report.index.coverage import ANY_PHASE, coverage
 from chaos.report.index.render import write_index
@@ -19,6 +20,7 @@ from chaos.report.page.model import FILE as PAGE
 from chaos.report.result import Headline, Result
 from chaos.report.result_file import write_result
 from chaos.store.ownership import RunLock
+from chaos.trends.from_result import row_of
 from tests.kit.good_run import good_run
 from tests.kit.refused import refuse
 
@@ -91,6 +93,24 @@ def test_a_known_finding_is_no_failure_and_no_pass(add: Add, good: Result, tmp_p
     assert {path.name: is_known(result) for path, result in results} == {"known": True, "other": False}
     page = parsed(write_index(tmp_path / "runs", []))
     assert "1 ! failed as a known finding says" in page.text and "1 ✗ failed" in page.text
+
+
+def test_a_fail_by_a_signature_is_known_in_any_scenario(add: Add, good: Result, tmp_path: Path) -> None:
+    signed = replace(good.checks[0], name="hygiene", verdict="fail", data=StatementData(finding="F-15"))
+    plain = replace(signed, data=StatementData())
+    add("known", verdict="fail", checks=(signed,))
+    add("other", verdict="fail", checks=(signed, plain))
+    add("unsure", verdict="fail", checks=(signed, replace(plain, verdict="unknown")))
+    add("both", verdict="fail", checks=(signed, plain), plan={**good.plan, "finding": "F-1", "failing": ["hygiene"]})
+    results, _ = read_results(tmp_path / "runs")
+    known = {path.name for path, result in results if is_known(result)}
+    assert known == {"known", "both"}
+    assert {path.name: row_of(path).finding for path, _ in results} == {
+        "known": "sometimes",
+        "other": "",
+        "unsure": "",
+        "both": "always",
+    }
 
 
 def test_a_fail_is_called_by_its_headline(add: Add, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ OFFER = """
 import json, os, sys, threading, time
 from chaos.agent.stacks import offer_stacks
 offer = offer_stacks(sys.argv[1], int(sys.argv[2]))
-print(json.dumps(offer), flush=True)
+print(json.dumps(offer.fields), flush=True)
 """
 WAYS = {
     "waits": "def in_wait():\n    print('there', flush=True)\n    threading.Event().wait()\nin_wait()",
