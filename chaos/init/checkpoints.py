@@ -20,13 +20,17 @@ _STEPS = "chaos_steps"
 _BY_LINES = {"saved", "saving", "loaded"}
 """Functions of chaos_steps that report a save or a load."""
 
-_RECORDED = {"save_checkpoint", "ModelCheckpoint", "saved", "saving"}
-"""Saves that chaos records: those of MindSpore, and those that a line of chaos_steps reports."""
+_OF_TORCH = {"save", "load"}
+"""Functions of the module torch; elsewhere the words mean other things."""
+
+_RECORDED = {"save_checkpoint", "ModelCheckpoint", "save", "saved", "saving"}
+"""Saves that chaos records: those of MindSpore and PyTorch, and those that a line of chaos_steps reports."""
 
 _SAVES = {
     "save_checkpoint": (1, ("ckpt_file_name",)),
     "ModelCheckpoint": (1, ("directory",)),
     "save_file": (1, ("filename",)),
+    "save": (1, ("f",)),
     "savez": (0, ("file",)),
     "savez_compressed": (0, ("file",)),
     "saved": (0, ("path",)),
@@ -36,6 +40,7 @@ _SAVES = {
 
 _LOADS = {
     "load_checkpoint": (0, ("ckpt_file_name",)),
+    "load": (0, ("f",)),
     "load_file": (0, ("filename",)),
     "safe_open": (0, ("filename",)),
     "load_checkpoint_async": (0, ("ckpt_file_name",)),
@@ -95,7 +100,7 @@ def saves(sources: Sequence[Source], values: Values) -> list[Save]:
         for call in calls(source):
             if call.name not in _SAVES or (call.name in ("save_file",) and not saving) or _in_own(call):
                 continue
-            if call.name in _BY_LINES and not lines:
+            if (call.name in _BY_LINES and not lines) or (call.name in _OF_TORCH and not _is_of_torch(call)):
                 continue
             all_saves.append(_save(call, values))
     recorded = [save for save in all_saves if save.recorded]
@@ -111,6 +116,7 @@ def loads(sources: Sequence[Source], values: Values) -> list[Load]:
         for call in calls(source)
         if call.name in _LOADS and not (call.name in ("load_file", "safe_open") and not _with_safetensors(source))
         if call.name not in _BY_LINES or _STEPS in imports(source)
+        if call.name not in _OF_TORCH or _is_of_torch(call)
     ]
 
 
@@ -132,6 +138,7 @@ def _save(call: Call, values: Values) -> Save:
         interval, unit = _of_tests(call, tests, values)
         form = "safetensors" if "safetensors" in ast.dump(call.node) or call.name == "save_file" else "ckpt"
         form = "npz" if call.name.startswith("savez") else form
+        form = "torch.save" if call.name in _OF_TORCH else form
         form = _STEPS if call.name in _BY_LINES else form
     return Save(call, call.where, form, place, interval, unit, rank_0, any(map(asks_rank, tests)))
 
@@ -190,6 +197,11 @@ def _assigned_name(call: Call) -> str:
     parent = call.source.parents.get(call.node)
     target = parent.targets[0] if isinstance(parent, ast.Assign) else None
     return target.id if isinstance(target, ast.Name) else ""
+
+
+def _is_of_torch(call: Call) -> bool:
+    owner = call.node.func
+    return isinstance(owner, ast.Attribute) and isinstance(owner.value, ast.Name) and owner.value.id == "torch"
 
 
 def _with_safetensors(source: Source) -> bool:

@@ -14,6 +14,7 @@ from chaos.init.paths import is_input
 from chaos.init.resume import is_guarded
 from chaos.init.survey import Survey
 from chaos.init.values import Value
+from chaos.jobs.script_job import ScriptJob
 
 _STEPS = 12
 """Steps of a job of which nothing says how many it trains."""
@@ -23,11 +24,11 @@ _SURE_POINTS = 6
 
 
 def draft(
-    survey: Survey, wishes: Wishes, kind: str, *, npu: bool, ask: Ask | None, own: OwnLaunch | None = None
+    survey: Survey, wishes: Wishes, kind: ScriptJob, *, npu: bool, ask: Ask | None, own: OwnLaunch | None = None
 ) -> Draft:
     """Return the scenario of a job.
 
-    ``kind`` is the job kind of users' scripts, ``npu`` says that devices are here, ``own`` is the user's launcher.
+    ``kind`` is the job kind of such scripts, ``npu`` says that devices are here, ``own`` is the user's launcher.
     """
     ranks = _ranks(survey, wishes, ask)
     arguments, chosen = _arguments(survey, wishes, survey.device, npu=npu)
@@ -38,11 +39,13 @@ def draft(
     fault_step = _fault_step(wishes, steps, interval if resumes else None)
     return Draft(
         name=wishes.name or _name(survey, wishes.fault),
-        kind=kind,
+        kind=kind.name,
+        sees_framework=survey.framework == kind.framework_need,
+        kinds_launcher=kind.launcher,
         script=survey.name,
         ranks=ranks,
         arguments=arguments,
-        launcher=_launcher(own),
+        launcher=None if own is None or own.is_of_kind(kind.launcher) else _launcher(own),
         device=chosen,
         steps=steps,
         interval=interval,
@@ -56,9 +59,7 @@ def draft(
     )
 
 
-def _launcher(own: OwnLaunch | None) -> Launcher | None:
-    if own is None or own.is_default:
-        return None
+def _launcher(own: OwnLaunch) -> Launcher:
     variables = None if own.variables is None else Entry(own.variables, own.numbering, guessed=True)
     return Launcher(Entry(own.command, own.line.where), variables)
 

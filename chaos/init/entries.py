@@ -47,10 +47,16 @@ class Launcher:
 
 @dataclass(frozen=True)
 class Draft:
-    """A scenario to be written. ``resumes`` says that the job goes on from a checkpoint."""
+    """A scenario to be written.
+
+    ``sees_framework`` says that the job kind sees into the framework that the script imports, ``kinds_launcher`` is the
+    kind's own launcher. ``resumes`` says that the job goes on from a checkpoint.
+    """
 
     name: str
     kind: str
+    sees_framework: bool
+    kinds_launcher: str
     script: str
     ranks: Entry
     arguments: Entry

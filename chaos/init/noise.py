@@ -10,6 +10,8 @@ from chaos.init.source import Source, calls
 
 _DROPS = re.compile(r"(?:\w*_)?drop_?(?:out|path)\w*", re.IGNORECASE)
 _SEEDS = {"set_seed", "manual_seed"}
+_BUCKETS = {"DistributedDataParallel", "DDP"}
+_UNUSED = "find_unused_parameters"
 _DRAWS = re.compile(r"rand|randn|randint|normal|uniform|permutation|shuffle|choice|standard_normal")
 
 
@@ -25,6 +27,11 @@ def signs_of_noise(sources: Sequence[Source], framework: str) -> Iterator[str]:
     seeds = [call for call in everything if call.name in _SEEDS]
     if framework and not seeds:
         yield "no set_seed: weights may begin differently in every run"
+    if wrapped := [call for call in everything if call.name in _BUCKETS and call.argument(None, _UNUSED) is None]:
+        yield (
+            f"{wrapped[0].where}: {wrapped[0].name} without {_UNUSED}=True sums gradients in another order after the "
+            "first step of each process, which shows from 3 ranks on"
+        )
     for call in everything:
         shuffle = call.argument(None, "shuffle")
         if isinstance(shuffle, ast.Constant) and shuffle.value is True and not seeds:

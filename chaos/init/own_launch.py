@@ -28,6 +28,11 @@ _RANKS = {**RANK_OPTIONS, "srun": ("-n", "--ntasks"), "prun": ("-n", "-np")}
 _COMMAND_FOLLOWS = {"torchrun": "--no-python", "accelerate": "--no_python", "deepspeed": "--no_python"}
 """Launchers that take a script by default, and their option for the command that chaos puts behind their words."""
 
+_STARTED_ALIKE = {
+    "torchrun": {*RANK_OPTIONS["torchrun"], "--standalone", "--no-python"},
+}
+"""Options that leave nothing to a job kind's launcher but what it does by itself; any other counts, where listed."""
+
 _PYTHON = re.compile(r"python[0-9.]*")
 _SET = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
 _NAME = re.compile(r"\b[A-Z][A-Z0-9_]{2,}\b")
@@ -49,10 +54,13 @@ class OwnLaunch:
     variables: tuple[str, str] | None = None
     numbering: str = ""
 
-    @property
-    def is_default(self) -> bool:
-        """Whether it is msrun, which starts jobs without ``job.command``."""
-        return self.line.launcher == "msrun"
+    def is_of_kind(self, launcher: str) -> bool:
+        """Return whether the job kind with this launcher starts the job alike, without ``job.command``."""
+        if self.line.launcher != launcher:
+            return False
+        known = _STARTED_ALIKE.get(launcher)
+        options = (word.partition("=")[0] for word in self.command if word.startswith("-") and word != "-m")
+        return known is None or all(option in known for option in options)
 
 
 def own_launch(text: str, directory: Path, script: Path | None, ranks: int | None) -> OwnLaunch:

@@ -9,7 +9,7 @@ from chaos.init.device import CPU
 from chaos.init.entries import Draft
 from chaos.init.own_launch import OwnLaunch
 from chaos.init.resume import is_guarded
-from chaos.init.survey import FRAMEWORK, Survey
+from chaos.init.survey import Survey
 
 
 def survey_lines(survey: Survey) -> Iterator[str]:
@@ -49,12 +49,12 @@ def guess_lines(draft: Draft) -> Iterator[str]:
 def advice_lines(survey: Survey, draft: Draft) -> Iterator[str]:
     """Yield what the script may have to change, and what the scenario cannot show as it is."""
     yield from survey.left_out
-    if survey.framework != FRAMEWORK:
+    if not draft.sees_framework:
         imported = f"imports {survey.framework}" if survey.framework else "imports no framework that is known here"
         if draft.launcher is None:
             yield (
-                f"{survey.name} {imported}: the job kind {draft.kind} starts it with msrun, which comes with "
-                "MindSpore; name another launcher by --launch"
+                f"{survey.name} {imported}: the job kind {draft.kind} starts it with {draft.kinds_launcher}; name "
+                "another launcher by --launch"
             )
         else:
             yield f"{survey.name} {imported}: only the lines of chaos_steps show its steps"
@@ -86,9 +86,9 @@ def advice_lines(survey: Survey, draft: Draft) -> Iterator[str]:
         yield f"  chaos calibrate {draft.name}.yaml measures it, and writes the tolerance"
 
 
-def launch_lines(own: OwnLaunch | None) -> Iterator[str]:
+def launch_lines(own: OwnLaunch | None, draft: Draft) -> Iterator[str]:
     """Yield what is to know about a launcher of the user's own."""
-    if own is None or own.is_default:
+    if own is None or draft.launcher is None:
         return
     yield own.numbering
     yield (

@@ -16,6 +16,7 @@ from chaos.init.place import tried
 from chaos.init.survey import Survey, launch_of, survey
 from chaos.init.text import scenario_text
 from chaos.jobs.kind import job_kinds
+from chaos.jobs.script_job import ScriptJob
 from chaos.machine.probe import Machine
 from chaos.run.prepare.prepare import known_names, plan_cell
 from chaos.scenario.errors import ScenarioError
@@ -55,16 +56,17 @@ def work_out(
     chosen = choose_script(directory, named, ask)
     line = launch_of(directory, chosen) if own is None else own.line
     job = survey(directory, chosen, line, arguments)
-    drafted = draft(job, wishes, _kind_of_scripts(), npu=npu(Machine()).ok, ask=ask, own=own)
+    drafted = draft(job, wishes, _kind_of(job.framework), npu=npu(Machine()).ok, ask=ask, own=own)
     text = scenario_text(drafted)
     result = WorkedOut(job, drafted, text, own)
     _check(result)
     return result
 
 
-def _kind_of_scripts() -> str:
-    """Return the job kind that starts a script of the user's own, with nothing put in the place of anything."""
-    return next(kind.name for kind in job_kinds() if kind.traits.genuine and not kind.traits.own_script)
+def _kind_of(framework: str) -> ScriptJob:
+    """Return the job kind that starts scripts with this framework; of another framework, the first of all kinds."""
+    kinds = [kind for kind in job_kinds() if isinstance(kind, ScriptJob) and not kind.traits.own_script]
+    return next((kind for kind in kinds if kind.framework_need == framework), kinds[0])
 
 
 def _check(result: WorkedOut) -> None:

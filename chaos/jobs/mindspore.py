@@ -25,7 +25,7 @@ class MindSporeJob(ScriptJob):
     name = "mindspore"
     framework = re.compile(rb"\bmind(spore|formers)\b")
     framework_need = "mindspore"
-    launcher_need = "msrun"
+    launcher = launcher_need = "msrun"
     traits = JobTraits(
         # The reduction of gradients is the device layer's, which is MindSpore's own here.
         observable=frozenset(

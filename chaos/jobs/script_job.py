@@ -23,12 +23,13 @@ from chaos.scenario.models.scenario import Scenario
 class ScriptJob(JobKind):
     """Starts the scenario's script with its arguments, in a directory of the run, by its own or the user's launcher.
 
-    ``framework`` is a pattern of the name of the framework in a source, ``framework_need`` the probe of it, and
-    ``launcher_need`` the probe of the kind's own launcher.
+    ``framework`` is a pattern of the name of the framework in a source, ``framework_need`` its package and probe.
+    ``launcher`` is the kind's own launcher, and ``launcher_need`` the probe of it; None where the framework brings it.
     """
 
     framework: re.Pattern[bytes]
     framework_need: str
+    launcher: str
     launcher_need: str | None = None
 
     @abstractmethod

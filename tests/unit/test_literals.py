@@ -89,6 +89,7 @@ THINGS = (
             "chaos/doctor/packages.py": PACKAGE_OF_PYTHON,
             "chaos/doctor/probes.py": PACKAGE_OF_PYTHON,
             "chaos/doctor/vendor_interface.py": PACKAGE_OF_PYTHON,
+            "chaos/init/checkpoints.py": PACKAGE_OF_PYTHON,
             "chaos/init/survey.py": PACKAGE_OF_PYTHON,
             "chaos/jobs/mindformers/job.py": PACKAGE_OF_PYTHON,
             "chaos/observe/logs/error_line.py": PROGRAM,

@@ -28,6 +28,7 @@ class TorchJob(ScriptJob):
     name = "torch"
     framework = re.compile(rb"\b(torch|mindspeed|megatron)\b")
     framework_need = "torch"
+    launcher = "torchrun"
     traits = JobTraits(
         # No checkpoint.end: scripts publish a file by renaming it, and a fault before that leaves none to go on from.
         observable=frozenset(

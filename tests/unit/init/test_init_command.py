@@ -128,10 +128,10 @@ def test_a_directory_without_a_script_says_what_would_be_one(tmp_path: Path, cap
 def test_a_script_of_another_framework_is_told_what_is_started(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "t.py").write_text("import torch\nopt = torch.optim.SGD(p)\nfor x in data:\n    loss.backward()\n")
+    (tmp_path / "t.py").write_text("import paddle\nopt = paddle.optim.SGD(p)\nfor x in data:\n    loss.backward()\n")
     (tmp_path / "run.sh").write_text("torchrun --nproc_per_node 2 t.py\n")
     assert entry(["init", str(tmp_path)]) == 0
-    assert "t.py imports torch: the job kind mindspore starts it with msrun" in capfd.readouterr().out
+    assert "t.py imports paddle: the job kind mindspore starts it with msrun" in capfd.readouterr().out
 
 
 def test_a_job_that_never_loads_is_not_resumed(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

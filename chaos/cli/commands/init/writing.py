@@ -136,7 +136,7 @@ def _scenario(directory: Path, flags: dict[str, Any], *, as_json: bool) -> int:
     parts = {
         "found": list(survey_lines(result.survey)),
         "guessed": list(guess_lines(result.draft)),
-        "advice": [*launch_lines(result.own), *advice_lines(result.survey, result.draft)],
+        "advice": [*launch_lines(result.own, result.draft), *advice_lines(result.survey, result.draft)],
         "next": list(next_lines(str(file))),
     }
     if as_json:
