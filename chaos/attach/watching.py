@@ -244,7 +244,9 @@ def _unnumbered(process: JobProcess) -> bool:
 
 
 def _in_epoch(event: LogEvent) -> str:
-    return f"{event.fields.get('epoch', '')}:{event.fields.get('step_in_epoch', '')}"
+    """Return the epoch and the step in it as the line has them, whatever a script counts."""
+    step = event.fields.get("step_in_epoch", event.fields.get("printed_step"))
+    return ":".join(str(part) for part in (event.fields.get("epoch"), step) if part is not None)
 
 
 def _least_clear(job: RunningJob) -> tuple[bool, bool]:

@@ -23,7 +23,8 @@ from chaos.machine.linux.procfs import environment
 from chaos.machine.running.running import JobProcess
 from chaos.plan.job_effect import JobEffect
 
-_VARIABLES = {SCHEDULER: "MS_SCHED_PORT", CONTROLLER: "MS_TFT_PORT"}
+_MASTER = "master"
+_VARIABLES = {SCHEDULER: "MS_SCHED_PORT", CONTROLLER: "MS_TFT_PORT", _MASTER: "MASTER_PORT"}
 """Variables of a rank's environment with the port that a word means."""
 
 _SHOWN = 10
@@ -42,7 +43,7 @@ class RunningConnections(Aimed):
     from_outside = True
     evidence_source = "the kernel (sock_diag)"
     surface = "network"
-    parameters = MappingProxyType({"port": RESET_PORT})
+    parameters = MappingProxyType({"port": replace(RESET_PORT, words=tuple(_VARIABLES))})
 
     def aim_at(self, ranks: Sequence[JobProcess], parameters: Mapping[str, Any]) -> RunningConnections:
         """Return the kind with the connections of each rank. Raises FaultMissed where one has none of that port."""

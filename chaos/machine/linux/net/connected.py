@@ -1,4 +1,4 @@
-"""The number of the kernel's connections between a network namespace and some addresses (proc(5), net/tcp)."""
+"""The number of the kernel's connections between a network namespace and some addresses, by net/tcp and net/tcp6."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Collection
 from chaos.machine.linux.procfs import PROC, kernel_lines, read_text
 
 _ESTABLISHED = "01"
+_MAPPED = "0000000000000000FFFF0000"
+"""The beginning of an IPv4 address at a socket of IPv6 (ipv6(7)), as the kernel prints it."""
 
 
 def connections(
@@ -17,7 +19,8 @@ def connections(
     With ``port`` only connections of that TCP port of the namespace count, with ``source`` those of that address of it.
     """
     count = 0
-    for line in kernel_lines(read_text(pid, "net/tcp", PROC) or "")[1:]:
+    lines = [line for name in ("net/tcp", "net/tcp6") for line in kernel_lines(read_text(pid, name, PROC) or "")[1:]]
+    for line in lines:
         fields = line.split()
         if len(fields) < 4:
             continue
@@ -28,5 +31,9 @@ def connections(
 
 
 def _end(shown: str) -> tuple[str, int]:
+    """Return address and port; an address that is none of IPv4 is empty."""
     address, port = shown.split(":")
+    address = address.removeprefix(_MAPPED)
+    if len(address) > 8:
+        return "", int(port, 16)
     return ".".join(str(byte) for byte in reversed(bytes.fromhex(address))), int(port, 16)

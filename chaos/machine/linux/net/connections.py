@@ -1,4 +1,8 @@
-"""TCP connections of a network namespace, which the kernel lists and can reset (sock_diag(7), as ``ss -K`` does)."""
+"""TCP connections of a network namespace, which the kernel lists and can reset (sock_diag(7), as ``ss -K`` does).
+
+A program that is ready for IPv6 may have a connection over IPv4 at a socket of IPv6, as the store of PyTorch does
+(2.13): the kernel lists it there, with mapped addresses (ipv6(7)), and finds it by either family.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,8 @@ from chaos.machine.linux.net.netlink import ACKNOWLEDGE, DUMP, REQUEST, answers,
 
 _SOCK_DIAG = 4
 _BY_FAMILY, _DESTROY = 20, 21
+_FAMILIES = (socket.AF_INET, socket.AF_INET6)
+_MAPPED = bytes(10) + b"\xff\xff"
 _ESTABLISHED = 1
 _ASKED = struct.Struct("=BBBxI")
 _ENDS = struct.Struct(">HH16s16s")
@@ -48,10 +54,17 @@ class Connection:
 def established(namespace: OpensSockets) -> list[Connection]:
     """Return the namespace's connections over IPv4. Raises PlatformError."""
     with _channel(namespace) as channel:
-        request = _ASKED.pack(socket.AF_INET, socket.IPPROTO_TCP, 0, 1 << _ESTABLISHED)
-        nobody = bytes(_ENDS.size + _IDENTITY.size)
-        channel.send(message(_BY_FAMILY, REQUEST | DUMP, request + nobody))
-        return [_read(body) for kind, body in answers(channel) if kind == _BY_FAMILY]
+        listed = [
+            _read(body, mapped=family != socket.AF_INET) for family in _FAMILIES for body in _list(channel, family)
+        ]
+    return [connection for connection in listed if connection is not None]
+
+
+def _list(channel: socket.socket, family: int) -> list[bytes]:
+    """Return the kernel's descriptions of the connections at sockets of a family; none where it has no such sockets."""
+    request = _ASKED.pack(family, socket.IPPROTO_TCP, 0, 1 << _ESTABLISHED)
+    channel.send(message(_BY_FAMILY, REQUEST | DUMP, request + bytes(_ENDS.size + _IDENTITY.size)))
+    return [body for kind, body in answers(channel) if kind == _BY_FAMILY]
 
 
 def reset(namespace: OpensSockets, connection: Connection) -> bool:
@@ -95,11 +108,15 @@ def _described(connection: Connection) -> bytes:
     return head + ends + _IDENTITY.pack(connection.interface, connection.cookie)
 
 
-def _read(body: bytes) -> Connection:
+def _read(body: bytes, *, mapped: bool) -> Connection | None:
+    """Return a connection over IPv4; None for another one. ``mapped``: it is at a socket of IPv6."""
     source_port, target_port, source, target = _ENDS.unpack_from(body, _FAMILY_AND_STATE.size)
     interface, cookie = _IDENTITY.unpack_from(body, _FAMILY_AND_STATE.size + _ENDS.size)
     inode = _REST.unpack_from(body, _FAMILY_AND_STATE.size + _ENDS.size + _IDENTITY.size)[-1]
-    return Connection(_address(source), source_port, _address(target), target_port, interface, cookie, inode)
+    if mapped and not (source.startswith(_MAPPED) and target.startswith(_MAPPED)):
+        return None
+    ends = [_address(end[len(_MAPPED) :] if mapped else end) for end in (source, target)]
+    return Connection(ends[0], source_port, ends[1], target_port, interface, cookie, inode)
 
 
 def _packed(address: str) -> bytes:

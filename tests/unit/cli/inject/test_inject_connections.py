@@ -53,18 +53,18 @@ def peers() -> Iterator[Peers]:
 def job(tmp_path: Path, peers: Peers) -> Iterator[OwnJob]:
     """Rank 1 has a connection of each port; the first is what its environment calls the controller's."""
     with own_job(tmp_path / "job", ranks=1) as job, ExitStack() as opened:
-        more = {"MS_TFT_PORT": str(peers.ports[0]), "PYTHONPATH": ""}
+        more = {"MS_TFT_PORT": str(peers.ports[0]), "MASTER_PORT": str(peers.ports[0]), "PYTHONPATH": ""}
         job.start(1, sys.executable, "-c", RANK, *map(str, peers.ports), **more)
         peers.accepted = [opened.enter_context(listener.accept()[0]) for listener in peers.listening]
         yield job
 
 
 @resets
-@pytest.mark.parametrize("word", [False, True], ids=["by its number", "by a word"])
+@pytest.mark.parametrize("word", [None, "controller", "master"])
 def test_the_connection_of_the_port_is_reset_at_both_ends_and_the_rank_goes_on(
-    chaos: Call, job: OwnJob, peers: Peers, reports: Path, word: bool
+    chaos: Call, job: OwnJob, peers: Peers, reports: Path, word: str | None
 ) -> None:
-    port = "controller" if word else peers.ports[0]
+    port = word or peers.ports[0]
     identity = identify(job.ranks[1].pid)
     ended = chaos(
         "inject", "connection-reset", "--rank", "1", "--job", str(job.logs), "--set", f"port={port}", "--json"
