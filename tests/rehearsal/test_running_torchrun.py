@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import signal
+import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from chaos.base.wait import wait_for
+from chaos.doctor import Machine, probe
+from chaos.faults.registered import fault_kind
 from chaos.machine.linux.process import state
-from chaos.machine.running.running import JobProcess, RunningJob
-from tests.kit.torchrun_jobs import restart_count, torchrun_job
+from chaos.machine.running.running import JobProcess, RunningJob, survey
+from tests.kit.torchrun_jobs import Torchrun, restart_count, torchrun_job
 from tests.rehearsal.kit import WAIT_SECONDS, Chaos, Done, Harness
 
 
@@ -90,6 +95,104 @@ def test_two_nodes_are_one_job_also_when_it_is_started_again(fresh: Chaos, tmp_p
         trained = {event["pid"] for event in seen if event.get("kind") == "train.loss"}
         assert trained == {process.pid for each in (first, second) for process in each.values()}
         assert (seen[-1]["event"], torchrun.left()) == ("job.end", [])
+
+
+STATIC = ("--master-addr=127.0.0.1", "--master-port={port}", "--nproc-per-node=2")
+
+MASTER = ("--set", "port=master")
+
+LASTING = {
+    "suspend": (),
+    "freeze": (),
+    "cpu-load": (),
+    "cpu-quota": ("--set", "cores=0.02"),
+    "fd-limit": ("--set", "spare=8"),
+    "memory-load": ("--set", "megabytes=64"),
+}
+"""Kinds that last and need only a rank, with their parameters. Damage to checkpoints has tests of its own."""
+
+
+@pytest.mark.nightly
+def test_every_kind_that_needs_only_a_rank_lands_and_is_undone(fresh: Chaos, tmp_path: Path) -> None:
+    """The ranks write torchrun's own output, and have data workers that are started anew (spawn)."""
+    with torchrun_job(tmp_path / "job") as torchrun:
+        launcher = torchrun.start(*STATIC, "train.py", "spawn")
+        ranks = by_rank(torchrun.job(2))
+        for process in ranks.values():
+            torchrun.trains_on(process)
+        lacking = {
+            name
+            for name in (*LASTING, "connection-reset")
+            if any(not found.ok for found in probe(fault_kind(name).needs, Machine()))
+        }
+        hit = 0
+        for kind, parameters in LASTING.items():
+            if kind in lacking:
+                continue
+            call = ("inject", kind, "--rank", "1", "--job", str(launcher.pid), *parameters)
+            landed(fresh(*call, "--for", "2s", *at(fresh)))
+            torchrun.trains_on(ranks[1])
+            hit += 1
+        if "connection-reset" not in lacking:  # ranks that train have nothing more to ask their store
+            done = fresh("inject", "connection-reset", "--rank", "1", "--job", torchrun.work, *MASTER, *at(fresh))
+            landed(done, undone=None, left=0)
+            torchrun.trains_on(ranks[1])
+            hit += 1
+        landed(fresh("inject", "terminate", "--rank", "0", "--job", str(ranks[1].pid), *at(fresh)), undone=None)
+        assert launcher.wait(WAIT_SECONDS) != 0
+        wait_for("the end of all", lambda: not torchrun.left(), seconds=WAIT_SECONDS, detail=torchrun.printed)
+        print(f"{hit + 1} kinds landed; this machine lacks what {sorted(lacking)} need")
+
+
+@pytest.mark.nightly
+def test_ranks_that_outlive_torchrun_are_hit_beside_a_new_launch(fresh: Chaos, tmp_path: Path) -> None:
+    with torchrun_job(tmp_path / "job") as torchrun:
+        launcher = torchrun.start(*STATIC, "--redirects=3", "--log-dir=logs", "train.py")
+        left = by_rank(torchrun.job(2))
+        for process in left.values():
+            torchrun.trains_on(process)
+        launcher.kill()
+        launcher.wait()
+        torchrun.trains_on(left[1])
+        landed(fresh("inject", "suspend", "--rank", "1", "--job", torchrun.work, "--for", "1s", *at(fresh)), signal=19)
+
+        torchrun.start(*STATIC, "--redirects=3", "--log-dir=logs", "train.py")
+        jobs = wait_for("both launches", lambda: two(torchrun), seconds=WAIT_SECONDS, detail=torchrun.printed)
+        refused = fresh("inject", "suspend", "--rank", "1", "--job", torchrun.work, "--for", "1s", *at(fresh))
+        assert refused.code == 64 and "2 jobs run there; name one by its log directory or a PID" in refused.errors
+        (new,) = [job for job in jobs if left[0].pid not in {process.pid for process in job.ranks}]
+        assert {process.identity for process in left.values()}.isdisjoint(process.identity for process in new.ranks)
+        for job in jobs:
+            for name in (str(job.ranks[0].pid), Path(job.ranks[0].directories.above[0])):
+                shown = fresh("inject", "kill", "--rank", "1", "--job", name, "--dry-run", "--json")
+                assert [hit["pid"] for hit in shown.json["would_hit"]] == [job.ranks[1].pid], shown.errors
+
+
+@pytest.mark.nightly
+def test_ranks_with_variables_of_msrun_are_found_once(fresh: Chaos, tmp_path: Path) -> None:
+    """A script below torchrun makes its ranks ranks of MindSpore."""
+    with torchrun_job(tmp_path / "job") as torchrun:
+        (torchrun.work / "rank.sh").write_text(
+            "export MS_ROLE=MS_WORKER MS_NODE_ID=$RANK RANK_ID=$RANK MS_WORKER_NUM=$WORLD_SIZE\n"
+            f"export MS_SCHED_HOST=127.0.0.1 MS_SCHED_PORT=8118\n"
+            f"{sys.executable} -c 'import time; time.sleep(1000)'\ntrue\n"
+        )
+        torchrun.start(*STATIC, "--no-python", "sh", "rank.sh")
+
+        def started() -> RunningJob | None:
+            job = torchrun.job(2)
+            return job if all("sleep" in process.cmdline[-1] for process in job.ranks) else None
+
+        job = wait_for("ranks that are Pythons", started, seconds=WAIT_SECONDS)
+        ranks = by_rank(job)
+        assert (sorted(ranks), job.size) == ([0, 1], 2)
+        landed(fresh("inject", "suspend", "--rank", "1", "--job", torchrun.work, "--for", "1s", *at(fresh)), signal=19)
+
+
+def two(torchrun: Torchrun) -> list[RunningJob] | None:
+    """Return the jobs in the directory once there are two with two ranks each."""
+    jobs = [job for job in survey().jobs if job.ranks and job.ranks[0].directories.cwd == str(torchrun.work)]
+    return jobs if [len(job.ranks) for job in jobs] == [2, 2] else None
 
 
 C10D = ("--rdzv-backend=c10d", "--rdzv-endpoint=127.0.0.1:{port}", "--max-restarts=3", "--monitor-interval=0.1")

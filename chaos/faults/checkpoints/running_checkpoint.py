@@ -205,7 +205,7 @@ def _other_job(path: Path, process: JobProcess, running: Survey) -> RunningJob |
     for job in running.jobs:
         if job is own_job:
             continue
-        same = own_job is not None and own_job.scheduler == job.scheduler and own_job.size == job.size
+        same = own_job is not None and own_job.marks == job.marks
         if same and all(other_process.rank != process.rank for other_process in job.ranks):
             continue  # one launch whose ranks log in directories of their own
         if any(path.is_relative_to(directory) for other in job.processes for directory in own_directories(other)):

@@ -91,6 +91,11 @@ class RunningJob:
     run_id: str | None = None
 
     @property
+    def marks(self) -> tuple[object, ...]:
+        """What its ranks say of their job: two launches with other marks are never of one job."""
+        return self.scheduler, self.master, self.run_id, self.size
+
+    @property
     def doubtful(self) -> bool:
         """Whether it has ranks, and none of them is beyond doubt."""
         return bool(self.ranks) and all(process.doubt for process in self.ranks)

@@ -484,3 +484,35 @@ def test_directories_too_deep_to_be_searched_are_told_once_and_the_rest_is_searc
     (tmp_path / "work" / "rank_0" / "mlp-1_5.ckpt").touch()
     clock.sleep(6)
     assert [job_event.event for job_event in search.look()] == ["checkpoint"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "text"),
+    [
+        ({"epoch": 1, "step_in_epoch": 7}, "1:7"),
+        ({"printed_step": 7, "printed_of": 9}, "7"),  # as a script of PyTorch prints it
+        ({"epoch": 2, "printed_step": 7}, "2:7"),
+        ({"epoch": 2}, "2"),
+        ({}, ""),
+    ],
+)
+def test_a_step_is_shown_as_far_as_its_line_counts(
+    job: OwnJob, clock: Clock, fields: dict[str, object], text: str
+) -> None:
+    class Reader(LogReader):
+        name = "any"
+
+        def recognises(self, first_lines: Sequence[str]) -> bool:
+            return False
+
+        def read(self, line: str) -> LogEvent | None:
+            return LogEvent("train.loss", fields={**fields, "loss_text": line})
+
+    watch = Watch(str(job.logs), here=Path("/"), readers=[Reader()], clock=clock)
+    try:
+        watch.look()
+        log(job, 0, "0.5\n")
+        watch.look()
+        assert (watch.ranks[0].step, watch.ranks[0].loss) == (text, "0.5")
+    finally:
+        watch.close()
