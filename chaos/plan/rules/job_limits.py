@@ -59,7 +59,7 @@ def job_violations(scenario: Scenario, layout: Layout, traits: JobTraits) -> Ite
             "job.command",
             f"{kind} takes no other launcher: {why}" if not traits.own_launcher else why,
             text=" ".join(scenario.job.command)[:80],
-            hint="leave job.command out, or use the job kind mindspore or plain without job.agent",
+            hint="leave job.command out, or use the job kind mindspore, torch or plain without job.agent",
         )
     yield from _not_done(scenario, traits, kind)
     if scenario.job.script is None and not traits.own_script:

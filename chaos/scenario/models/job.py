@@ -107,7 +107,7 @@ class Job(Model):
     kind: str = Field(
         DEFAULT_KIND,
         description="A registered job kind: rehearsal (MindSpore with stand-ins), plain (Python ranks), mindspore "
-        "(your script under msrun), mindformers (a MindFormers configuration).",
+        "(your script under msrun), torch (under torchrun), mindformers (a MindFormers configuration).",
     )
     device: Literal["CPU", "Ascend"] = Field(
         "CPU",
