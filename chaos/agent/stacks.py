@@ -72,6 +72,8 @@ def write_in_crash(file: int | None, proc: str = "/proc/self") -> bool:
     except (OSError, ValueError):  # /proc cannot be read as expected
         return False
     faulthandler.enable(file=file, all_threads=True)
+    # Where MindSpore was imported before the agent, the file would be gone when MindSpore leaves its cluster.
+    atexit.unregister(_leave_no_empty_file)
     return True
 
 

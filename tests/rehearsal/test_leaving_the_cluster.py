@@ -7,6 +7,7 @@ import shutil
 import socket
 import subprocess
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,13 @@ mindspore.set_device("CPU")
 init()
 print("END OF WORK", flush=True)
 """
-SCENARIOS = {"Model.train": ("mindspore-resume", ()), "own loop": ("mindspore-own-loop", ("--cell", "mode=pynative"))}
+CASES = {
+    "Model.train": ("mindspore-resume", "", 1),
+    "own loop": ("mindspore-own-loop", "mode=pynative", 1),
+    # The agent starts after MindSpore was imported.
+    "MindFormers": ("mindformers-callback-trainer", "config=llama.yaml", 0),
+}
+"""A shipped scenario, its cell, and the rank that crashes."""
 
 
 @pytest.fixture
@@ -60,21 +67,25 @@ def test_a_script_that_only_joins_the_cluster_crashes_without_chaos(slow: Path, 
     assert done.returncode == 1 and "Error code: -11" in done.stdout + done.stderr, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("steps", SCENARIOS)
-def test_the_crash_is_known_by_its_signature(slow: Path, fresh: Chaos, tmp_path: Path, steps: str) -> None:
-    name, options = SCENARIOS[steps]
+@pytest.mark.parametrize("case", CASES)
+def test_the_crash_is_known_by_its_signature(slow: Path, fresh: Chaos, tmp_path: Path, case: str) -> None:
+    name, cell, rank = CASES[case]
+    if case == "MindFormers" and find_spec("mindformers") is None:
+        pytest.skip("MindFormers is not installed")
     (source,) = (path for path in iter_scenarios([SHIPPED]) if path.stem == name)
     shutil.copytree(source.parent, tmp_path / "scenarios")
     path = tmp_path / "scenarios" / source.name
-    added = f"environment:\n    LD_PRELOAD: {slow}\n    SLOW_IN: agent-resume\n    SLOW_RANK: '1'\n"
-    path.write_text(path.read_text("utf-8").replace("environment:\n", added), "utf-8")
-    harness = fresh.start_run(path, *options)
+    text = path.read_text("utf-8")
+    text = text if "  environment:\n" in text else text.replace("job:\n", "job:\n  environment:\n")
+    added = f"environment:\n    LD_PRELOAD: {slow}\n    SLOW_IN: agent-resume\n    SLOW_RANK: '{rank}'\n"
+    path.write_text(text.replace("environment:\n", added), "utf-8")
+    harness = fresh.start_run(path, *(["--cell", cell] if cell else []))
     # Not by the kit's end(), which takes this very crash for an expected failure of the test.
     assert harness.process.wait(WAIT_SECONDS) == 1, harness.errors
-    (cell,) = parse(harness.output.encode())["cells"]
-    result = cell["result"]
+    (answer,) = parse(harness.output.encode())["cells"]
+    result = answer["result"]
     failed = [check for check in result["checks"] if check["verdict"] != "pass"]
     assert [(check["name"], check["data"]["finding"], check["data"]["ranks"]) for check in failed] == [
-        ("hygiene", "F-15", [1])
+        ("hygiene", "F-15", [rank])
     ]
     assert "known defect F-15" in result["headline"]["text"]

@@ -11,7 +11,9 @@ from typing import NamedTuple
 import pytest
 
 from chaos.agent.stacks import write_in_crash
+from chaos.base.clock import SYSTEM_CLOCK
 from chaos.observe.stacks import crash_of
+from chaos.run.launch.stacks import Stacks
 
 pytestmark = pytest.mark.processes
 
@@ -34,12 +36,12 @@ print(offer.fields["stacks"]["main"], flush=True)
 """
 NATIVE = """
 thread = ctypes.c_ulong()
-crash = lambda: libc.pthread_create(ctypes.byref(thread), None, libc.strlen, None)
+crash = (libc.pthread_create, ctypes.byref(thread), None, libc.strlen, None)
 """
 ENDS = {
     # atexit calls the last one first: the crash is under way in a thread of its own while the main thread sleeps.
-    "native": NATIVE + "atexit.register(libc.sleep, 600)\natexit.register(crash)",
-    "native, in the job": NATIVE + "crash()\ntime.sleep(600)",
+    "native": NATIVE + "atexit.register(libc.sleep, 600)\natexit.register(*crash)",
+    "native, in the job": NATIVE + "crash[0](*crash[1:])\ntime.sleep(600)",
     "main": "atexit.register(libc.strlen, None)",
     "python": "threading.Thread(target=libc.strlen, args=[None]).start()\natexit.register(libc.sleep, 600)",
 }
@@ -48,19 +50,20 @@ ENDS = {
 class Ended(NamedTuple):
     code: int
     main: int
+    said: str
     errors: str
     written: bytes
 
 
-def ended(tmp_path: Path, text: str) -> Ended:
+def ended(tmp_path: Path, text: str, setup: str = SETUP) -> Ended:
     root = str(Path(__file__).parents[3])
     logs = tmp_path / "logs"
     logs.mkdir()
-    script = SETUP.format(root=root, logs=str(logs)) + text
+    script = setup.format(root=root, logs=str(logs)) + text
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=600, check=False)
     assert done.stdout, done.stderr
     content = b"".join(path.read_bytes() for path in logs.iterdir())
-    return Ended(done.returncode, int(done.stdout.split()[0]), done.stderr, content)
+    return Ended(done.returncode, int(done.stdout.split()[0]), done.stdout, done.stderr, content)
 
 
 @pytest.mark.parametrize(
@@ -103,9 +106,15 @@ def test_an_earlier_handler_of_another_fatal_signal_is_called_as_before(tmp_path
     assert done.code == 9, done
 
 
-def test_a_process_that_ends_well_leaves_no_file(tmp_path: Path) -> None:
-    done = ended(tmp_path, "assert write_in_crash(offer.file)\n")
-    assert (done.code, done.written, list((tmp_path / "logs").iterdir())) == (0, b"", [])
+@pytest.mark.parametrize("enabled", [True, False])
+def test_the_file_lasts_until_the_crash_and_the_harness_removes_an_empty_one(tmp_path: Path, enabled: bool) -> None:
+    """A job that imports MindSpore before the agent leaves the cluster after all that the agent does at exit."""
+    setup = SETUP.replace("offer =", "atexit.register(lambda: print(os.listdir({logs!r}), flush=True))\noffer =")
+    done = ended(tmp_path, "assert write_in_crash(offer.file)\n" if enabled else "", setup)
+    assert (done.code, done.written) == (0, b"")
+    assert ("stacks-rank_3" in done.said) is enabled
+    Stacks(tmp_path / "logs", SYSTEM_CLOCK).remove_empty_files()
+    assert list((tmp_path / "logs").iterdir()) == []
 
 
 @pytest.mark.parametrize("status", [None, "SigCgt:\t0000000000000400\n", "SigCgt:\tmany\n", "Name:\tpython\n"])
