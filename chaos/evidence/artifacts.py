@@ -22,6 +22,7 @@ from chaos.observe.logs.device_log import DeviceLogReader
 from chaos.observe.logs.log_event import LogEvent
 from chaos.observe.logs.log_reader import LogReader
 from chaos.observe.logs.losses.loss_columns import LossColumns, LossScanner
+from chaos.observe.logs.losses.mean_losses import MARKS, mean_losses
 from chaos.observe.logs.losses.other_losses import read_losses
 from chaos.observe.logs.mindspore_log import MindSporeLogReader
 from chaos.observe.logs.reader import read_log
@@ -55,7 +56,7 @@ class Artifacts:
         self.steps_per_update = steps_per_update
         self.logged: Logged | None = None
         self.owners: tuple[History, Owners] | None = None
-        self._scanner = LossScanner(others=tuple(SIGNS), times=False)
+        self._scanner = LossScanner(others=(*SIGNS, *MARKS), times=False)
         self._signs: dict[tuple[str, int], list[LogEvent]] = {}
         self._states: dict[Path, SavedState] = {}
         self._logs: dict[str, list[LogEvent]] = {}
@@ -193,8 +194,12 @@ class Artifacts:
 
     def _losses_of(self, path: Path, rank: int, columns: LossColumns) -> tuple[str, LossColumns]:
         """Read losses by the forms of this package; where a log has none of them, by the readers of other packages."""
-        if not len(columns.step) and self._other_readers:
-            columns = read_losses(path, rank, self._other_readers)
+        if not len(columns.step):
+            means = mean_losses(columns)
+            if means is not None:
+                columns = means
+            elif self._other_readers:
+                columns = read_losses(path, rank, self._other_readers)
         return self.relative(path), columns
 
     @cached_property
@@ -208,7 +213,7 @@ class Artifacts:
             replace(event, file=self.relative(path), line=line)
             for path, columns in scanned
             for line, text in columns.others
-            if (event := self._sign_reader.read(text)) is not None
+            if any(sign in text for sign in SIGNS) and (event := self._sign_reader.read(text)) is not None
         ]
         return scanned
 

@@ -198,14 +198,15 @@ def _what_ended(history: History) -> str:
 def _tells_losses(log: Path) -> bool:
     """Return whether a rank's log has lines with losses to compare, readers of other packages included."""
     # Readers are imported when there is a log to read: the job starts sooner.
+    from chaos.observe.logs.losses.mean_losses import MARKS
     from chaos.observe.logs.losses.training_line import MARK
 
-    mark, held = MARK.encode(), b""
+    marks, held = [mark.encode() for mark in (MARK, *MARKS)], b""
     with open_plain(log) as file:
         while block := file.read(_BLOCK):
-            if mark in held + block:
+            if any(mark in held + block for mark in marks):
                 return True
-            held = block[-len(mark) :]
+            held = block[-max(map(len, marks)) :]
     from chaos.observe.logs.losses.other_losses import read_losses
     from chaos.observe.logs.registered import other_readers
 

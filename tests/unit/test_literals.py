@@ -95,6 +95,7 @@ THINGS = (
             "chaos/observe/logs/error_line.py": PROGRAM,
             "chaos/observe/logs/mindformers_log.py": PROGRAM,
             "chaos/observe/logs/mindspore_log.py": PROGRAM,
+            "chaos/observe/logs/torch/rank_log.py": PROGRAM,
             "chaos/plan/checkpoints/end_of_life.py": FORM,
             "chaos/plan/traits.py": FORM,
             "chaos/platforms/remote_requirements.py": PACKAGE_OF_PYTHON,

@@ -16,12 +16,14 @@ from chaos.observe.logs.framework_prefix import match_mindformers, split_prefix
 from chaos.observe.logs.log_event import LogEvent
 from chaos.observe.logs.log_reader import LogReader
 from chaos.observe.logs.taskd_log import TaskdLogReader
+from chaos.observe.logs.torch.prefix import TorchPrefix, split_launcher, split_rank
 from chaos.observe.logs.ttp.log import TtpLogReader
 
 LONGEST = 400
 """Characters of a message that are kept."""
 
 _LEVELS = ("ERROR", "CRITICAL", "FATAL", "EXCEPTION")
+_OF_TORCH = ("E", "F", "[E", "[F")
 _MARKS = (*_LEVELS, " error ", " critical ", " fatal ")
 _OF_SDK = re.compile(r" (?P<level>error|critical|fatal) ")
 _PLACE = re.compile(r"\[(?:TTP |PYH |ACC )?(?P<place>[^] ]{1,200}:\d{1,7})\]")
@@ -84,21 +86,25 @@ class ErrorLineReader(LogReader):
 
     def apart(self, line: str) -> ErrorLine | None:
         """Return the parts of a line of level ERROR or above, even if another reader knows it."""
-        if not line.startswith(("E", "F")) and not any(mark in line for mark in _MARKS):
+        if not line.startswith(_OF_TORCH) and not any(mark in line for mark in _MARKS):
             return None
+        if (prefixed := split_launcher(line, self._wall)) is not None:
+            return _of_torch("torchrun", prefixed)
+        if (prefixed := split_rank(line)) is not None:
+            return _of_torch("torch", prefixed)
         if match := TtpLogReader.prefix.match(line):
             return self._of_sdk(match, line)
         if match := TaskdLogReader.prefix.match(line):
             return self._of_agent(match, line)
         if match := DeviceLogReader.prefix.match(line):
             return self._of_device(match, line)
-        prefixed = split_prefix(line, self._wall)
-        if prefixed.level:
-            if prefixed.level not in _LEVELS:
+        framework = split_prefix(line, self._wall)
+        if framework.level:
+            if framework.level not in _LEVELS:
                 return None
             program = "mindformers" if match_mindformers(line) else "mindspore"
-            place = _place(line[: len(line) - len(prefixed.message)])
-            return ErrorLine(program, prefixed.level, prefixed.message, place, prefixed.wall_ns, prefixed.pid)
+            place = _place(line[: len(line) - len(framework.message)])
+            return ErrorLine(program, framework.level, framework.message, place, framework.wall_ns, framework.pid)
         return _of_another(line)
 
     def _of_sdk(self, match: re.Match[str], line: str) -> ErrorLine | None:
@@ -129,6 +135,13 @@ class ErrorLineReader(LogReader):
         pid = int(match["pid"]) if not match["pid"].startswith("-") else None
         text = line[match.end() :]
         return ErrorLine("device", match["level"], text, _place(text), wall_ns, pid, None, {"module": match["module"]})
+
+
+def _of_torch(program: str, prefixed: TorchPrefix) -> ErrorLine | None:
+    if prefixed.level not in _LEVELS:
+        return None
+    fields = {} if prefixed.day_time is None else {"time_text": prefixed.day_time}
+    return ErrorLine(program, prefixed.level, prefixed.message, None, prefixed.wall_ns, prefixed.pid, None, fields)
 
 
 def _of_another(line: str) -> ErrorLine | None:

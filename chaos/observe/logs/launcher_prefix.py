@@ -1,9 +1,10 @@
 """Prefixes that launchers, collectors of logs and terminals put before the line of a program.
 
-``mpirun --tag-output`` writes ``[1,3]<stdout>:``, torchrun ``[rank1]: ``, ``srun --label`` ``3: ``, ``kubectl logs
---timestamps`` a time, a container runtime the same with ``stdout F`` or a JSON object, syslog and journalctl time, host
-and program; a colour is put around the whole line. Several may follow each other. They are removed, so that a line
-counts by the program's own text, and only if that text begins here: further inside the line it is a quotation.
+``mpirun --tag-output`` writes ``[1,3]<stdout>:``, torchrun ``[default1]:`` with a local rank, PyTorch itself
+``[rank1]: ``, ``srun --label`` ``3: ``, ``kubectl logs --timestamps`` a time, a container runtime the same with
+``stdout F`` or a JSON object, syslog and journalctl time, host and program; a colour is put around the whole line.
+Several may follow each other. They are removed, so that a line counts by the program's own text, and only if that text
+begins here: further inside the line it is a quotation.
 """
 
 from __future__ import annotations
@@ -19,6 +20,10 @@ ESCAPE = "\x1b["
 
 WRAPPED = '{"log":"'
 """The beginning of a line that Docker has put into JSON."""
+
+_SPEAKER = re.compile(r"\[rank(?P<rank>\d{1,9})\]:(?: (?=\S)|(?=\[[IWEF](?:\d{3,4})? )|(?=[VIWEC]\d{4} ))")
+"""The mark of PyTorch in a process that has joined its process group, before an uncaught exception (with a space) and
+before the lines of its own loggers. torchrun's tag may look the same, but has no space behind it."""
 
 _COLOUR = re.compile(r"\x1b\[[0-9;:?]{0,40}[A-Za-z]")
 _MOST = 4
@@ -42,16 +47,20 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 @dataclass(frozen=True)
 class Unprefixed:
-    """A split line. ``tag`` is the launcher's name of the process, ``wall_ns`` the time of receipt by another."""
+    """A split line. ``tag`` is the launcher's name of the process, ``wall_ns`` the time of receipt by another.
+
+    ``rank`` is the rank of the process as PyTorch has marked its line, None if it has not.
+    """
 
     text: str
     tag: str | None = None
     wall_ns: int | None = None
+    rank: int | None = None
 
 
 def strip_launcher(line: str) -> Unprefixed:
     """Remove the prefixes of programs other than the writer, and colours anywhere in the line."""
-    tag, wall_ns = None, None
+    tag, wall_ns, rank = None, None, None
     if line.startswith(WRAPPED):
         line, wall_ns = _unwrap(line)
     text = _COLOUR.sub("", line) if ESCAPE in line else line
@@ -60,11 +69,13 @@ def strip_launcher(line: str) -> Unprefixed:
         match = _PREFIX.match(text, at)
         if match is None:
             break
+        speaker = _SPEAKER.match(text, at)
+        rank = int(speaker["rank"]) if speaker else None
         at = match.end()
         named = match["world"] or match["named"] or match["label"]
         tag = named.strip() if named else tag
         wall_ns = _moment(match) if match["utc"] else wall_ns
-    return Unprefixed(text[at:], tag, wall_ns)
+    return Unprefixed(text[at:], tag, wall_ns, rank)
 
 
 def _unwrap(line: str) -> tuple[str, int | None]:

@@ -26,6 +26,11 @@ class LineSplitter:
         """Whether bytes came after the last line feed."""
         return bool(self._waiting)
 
+    @property
+    def rest(self) -> str:
+        """The bytes after the last line feed, as text. They are a whole line only if their form shows it."""
+        return self._waiting.removesuffix(b"\r").decode("utf-8", "replace")
+
     def feed(self, chunk: bytes) -> list[str]:
         """Return the lines that ``chunk`` completes. The memory needed is about the chunk plus one line."""
         result = []

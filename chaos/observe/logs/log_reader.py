@@ -39,3 +39,19 @@ class LogReader(ABC):
     @abstractmethod
     def read(self, line: str) -> LogEvent | None:
         """Return the event of one line without its line feed, None if no form of the line is known."""
+
+    def read_of(self, line: str, rank: int) -> LogEvent | None:
+        """Return the event of a line that PyTorch has marked with the ``rank`` of the process that wrote it.
+
+        The mark is removed. By default the event of the line alone.
+        """
+        del rank
+        return self.read(line)
+
+    def read_unended(self, line: str) -> LogEvent | None:
+        """Return the event of the last line of a log without a line feed; None by default, since it may be half a line.
+
+        Only for a form that shows that nothing is missing, such as a whole JSON object.
+        """
+        del line
+        return None

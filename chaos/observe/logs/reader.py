@@ -22,6 +22,11 @@ from chaos.observe.logs.msrun_log import NODE_RANK, MsrunLogReader
 from chaos.observe.logs.quoted_log import QuotedLogReader
 from chaos.observe.logs.records import TORN, is_repeated, split_records
 from chaos.observe.logs.taskd_log import TaskdLogReader
+from chaos.observe.logs.torch.megatron_log import MegatronLogReader
+from chaos.observe.logs.torch.mindspeed_log import MindSpeedLogReader
+from chaos.observe.logs.torch.rank_log import TorchRankLogReader
+from chaos.observe.logs.torch.script_log import LOSS, ScriptLogReader
+from chaos.observe.logs.torch.torchrun_log import TorchrunLogReader
 from chaos.observe.logs.ttp.log import TtpLogReader
 
 CHUNK = 1 << 20
@@ -59,10 +64,15 @@ def built_in_readers(tz: tzinfo | None = None) -> list[LogReader]:
     return [
         TtpLogReader(tz),
         TaskdLogReader(tz),
+        TorchrunLogReader(tz),
+        TorchRankLogReader(tz),
+        MegatronLogReader(tz),
+        MindSpeedLogReader(tz),
         MsrunLogReader(tz),
         MindFormersLogReader(tz),
         DeviceLogReader(tz),
         MindSporeLogReader(tz),
+        ScriptLogReader(tz),
         QuotedLogReader(),
         ErrorLineReader(tz),
     ]
@@ -126,6 +136,8 @@ def read_log(
                     )
             scan.lines, scan.cut, scan.torn = splitter.lines, splitter.cut, splitter.torn
             chunk = stream.read1(CHUNK)
+    if scan.torn and (last := _read_unended(ordered, splitter.rest, scan)) is not None:
+        yield replace(last, file=file, line=scan.lines, rank=rank if last.rank is None else last.rank)
 
 
 def _head(stream: io.BufferedReader) -> bytes:
@@ -134,6 +146,17 @@ def _head(stream: io.BufferedReader) -> bytes:
     while len(head) < CHUNK and head.count(b"\n") < _HEAD_LINES and (more := stream.read1(CHUNK - len(head))):
         head += more
     return head
+
+
+def _read_unended(readers: Sequence[LogReader], line: str, scan: LogScan) -> LogEvent | None:
+    """Return the event of a last line without a line feed, if its form shows that it is whole."""
+    for reader in readers:
+        event = reader.read_unended(line)
+        if event is not None:
+            scan.lines, scan.events, scan.torn = scan.lines + 1, scan.events + 1, False
+            scan.reader = scan.reader or reader.name
+            return event
+    return None
 
 
 def _rank_of(path: Path) -> int | None:
@@ -166,7 +189,7 @@ def read_line(readers: Sequence[LogReader], line: str) -> list[tuple[LogEvent, b
     unprefixed = strip_launcher(line)
     if is_repeated(unprefixed.text):
         return []
-    events = _read_records(readers, unprefixed.text)
+    events = _read_records(readers, unprefixed.text, unprefixed.rank)
     if unprefixed.tag is None and unprefixed.wall_ns is None:
         return events
     return [(_by_launcher(event, unprefixed), is_own) for event, is_own in events]
@@ -178,15 +201,15 @@ def _by_launcher(event: LogEvent, unprefixed: Unprefixed) -> LogEvent:
     return replace(event, fields=fields, wall_ns=unprefixed.wall_ns if event.wall_ns is None else event.wall_ns)
 
 
-def _read_records(readers: Sequence[LogReader], line: str) -> list[tuple[LogEvent, bool]]:
+def _read_records(readers: Sequence[LogReader], line: str, rank: int | None) -> list[tuple[LogEvent, bool]]:
     *before, last = split_records(line)
     if not before:
-        only = _read(readers, line)
+        only = _read(readers, line, rank)
         return [] if only is None else [only]
     knowing = [reader for reader in readers if not reader.asked_last]
     events = [_read(knowing, part) for part in (*before, last)]
     for index, part in enumerate(before):
-        if (result := events[index]) is not None and result[0].kind == STEP:
+        if (result := events[index]) is not None and result[0].kind in (STEP, LOSS):
             events[index] = _read(knowing, part + TORN)
     whole = None if any(events) else _read(knowing, line)
     if whole is not None and whole[0].kind not in (STEP, PROGRESS):
@@ -196,9 +219,9 @@ def _read_records(readers: Sequence[LogReader], line: str) -> list[tuple[LogEven
     return [event for event in every if event is not None]
 
 
-def _read(readers: Sequence[LogReader], line: str) -> tuple[LogEvent, bool] | None:
+def _read(readers: Sequence[LogReader], line: str, rank: int | None = None) -> tuple[LogEvent, bool] | None:
     for reader in readers:
-        event = reader.read(line)
+        event = reader.read(line) if rank is None else reader.read_of(line, rank)
         if event is not None:
             return event, reader.own_rank
     return None

@@ -16,7 +16,8 @@ _RECORD = re.compile(
     r"(?<![\"'`\u201c])(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:,\d{3} - "
     r"|\.\d{6} (?:\d{1,10} [a-z]{1,10}|[a-z]{1,10} \d{1,10}) (?:\[\d{1,20}\]){0,3}\[(?:TTP|PYH|ACC) )"
     r"|\[(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL|EXCEPTION|FATAL|TRACE|EVENT)\] {1,8}"
-    r"(?:\d{4}[-/]\d\d[-/]\d\d \d\d:\d\d:\d\d[,.]\d{3}|\w{2,21}\(-?\d{1,10}[^)]{0,200}\):\d{4}-\d\d-\d\d-\d\d:))"
+    r"(?:\d{4}[-/]\d\d[-/]\d\d \d\d:\d\d:\d\d[,.]\d{3}|\w{2,21}\(-?\d{1,10}[^)]{0,200}\):\d{4}-\d\d-\d\d-\d\d:)"
+    r"|[VIWEC]\d{4} \d\d:\d\d:\d\d\.\d{6} \d{1,20} [^\]\s]{0,400}?torch/distributed/[^\]\s]{1,200}:\d{1,7}\] )"
 )
 # What msrun of some versions prints at the end: the errors in the workers' logs, found by grep.
 _REPEATED = re.compile(r"(?:\S{1,4000}/)?(?:worker_\d{1,9}|scheduler)\.log[:-]\d{1,9}[:-]")

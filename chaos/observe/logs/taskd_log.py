@@ -2,7 +2,8 @@
 
 Both begin ``[INFO]     2026/11/21 07:38:56.551173 12      manager/manager.go:108    text``. The number before the file
 is a goroutine in the Go part and the process in the Python part, which also writes milliseconds in the six digits of
-the fraction. Facts: the source of MindCluster 7.3 and its documents; no such log has been recorded here.
+the fraction. Within torchrun it is a plugin, and stops, starts and restarts the ranks in torchrun's place. Facts: the
+source of MindCluster 7.3 and of 2026-08 (22bb3d9), and its documents; no such log has been recorded here.
 """
 
 from __future__ import annotations
@@ -40,6 +41,32 @@ _TABLE = (
     ),
     known("taskd.kill", "will be killed", r"rank with pid (?P<pids_text>.{1,4000}?) will be killed"),
     known("taskd.kill_controller", "kill mindio controller", r"will kill mindio controller"),
+    # The plugin for PyTorch, in torchrun's process.
+    known(
+        "taskd.agent_start",
+        " start worker",
+        r"^agent (?P<node>-?\d+) start worker, restart times is (?P<left>-?\d+)",
+    ),
+    known("taskd.new_fault", "New fault process", r"^New fault process detected, fault_rank: ?" + _RANKS),
+    known("taskd.known_fault", "no additional fault", r"^no additional fault process, fault_rank: ?" + _RANKS),
+    known(
+        "taskd.order",
+        " command, ",
+        r"^receive (?P<order_text>\S{1,60}) command,(?: restart time is (?P<before>-?\d+),)? start to "
+        r"(?P<what_text>restart workers|initialize workers|stop workers|exit agent|recover in place|grace exit workers)"
+        r"(?:, restart time is (?P<left>-?\d+))?",
+    ),
+    known("taskd.fault_ranks", "fault_ranks is [", r"^(?:message |local )?fault_ranks is " + _RANKS),
+    known("taskd.workers_start", "start workers, local rank", r"^start workers, local rank: ?" + _RANKS),
+    known("taskd.workers_started", "start worker end", r"^start worker end$"),
+    known("taskd.workers_stop", "stop workers, local rank", r"^stop workers, local rank: ?" + _RANKS),
+    known("taskd.workers_stopped", "stop workers end", r"^stop workers end$"),
+    known("taskd.group_start", "Starting worker group", r"^\[(?P<role_text>[^\]]{1,100})\] Starting worker group"),
+    known("taskd.group_stop", "Stopping worker group", r"^\[(?P<role_text>[^\]]{1,100})\], Stopping worker group"),
+    known("taskd.finished", "successfully finished", r"^\[(?P<role_text>[^\]]{1,100})\] worker group successfully"),
+    known("taskd.exhausted", "restart times is negative", r"^(?:initialize_workers )?restart times is negative, exit"),
+    known("taskd.report_timeout", "report fault rank timeout", r"^agent report fault rank timeout, exiting"),
+    known("taskd.store_patched", "create_c10d_store", r"^Torch version (?P<torch_text>\S{1,60}) >= 2\.6\.0"),
     known("taskd.rank_status", " status is ", r"^rank (?P<rank>-?\d+) status is (?P<status_text>.{1,100})"),
 )
 

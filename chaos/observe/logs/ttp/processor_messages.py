@@ -122,7 +122,8 @@ PYTHON = (
     known(
         "ttp.exception",
         " exception, ",
-        r"^rank:(?P<rank>-?\d+) catch (?P<exception>[\w.]{1,60}) exception, (?P<why_text>.{0,400})",
+        r"^rank:(?P<rank>-?\d+) catch (?P<exception>[\w.]{1,60}(?: [\w.]{1,60}){0,5}) exception, "
+        r"(?P<why_text>.{0,400})",
     ),
     known("ttp.agent_registers", "register action[", r"^register action\[(?P<action>\w{1,60})\] success"),
     known(
@@ -140,7 +141,7 @@ PYTHON = (
     known(
         "ttp.callback_begin",
         "callback, repair_id_",
-        r"rank:(?P<rank>-?\d+) start to (?P<callback>\w+) callback, repair_id_:(?P<repair_id>-?\d+)",
+        r"rank:(?P<rank>-?\d+) start (?:upgrade )?to (?P<callback>\w+) callback, repair_id_:(?P<repair_id>-?\d+)",
     ),
     known("ttp.group_rebuild", "rebuild group", r"rebuild group, rank:(?P<rank>-?\d+), repairId:(?P<repair_id>-?\d+)"),
     known("ttp.reboot", "node reboot", r"node reboot, rank:(?P<rank>-?\d+)"),
@@ -171,5 +172,38 @@ PYTHON = (
         "ttp.stop_end",
         "stop callback",
         r"rank:(?P<rank>-?\d+) (?P<why_text>notify stop callback end waiting|uce or hccl error ?, no need wait)",
+    ),
+    # For PyTorch: the loop around the training, and the store that a save at the end of life needs.
+    known(
+        "ttp.cache_emptied",
+        "empty_cache cost",
+        r"^\[(?P<stage>normal|repair) stage\] rank:(?P<rank>-?\d+) empty_cache cost:(?P<seconds>[\d.]{1,30})s",
+    ),
+    known(
+        "ttp.memory",
+        "memory_allocated_before",
+        r"^\[memory\] rank:(?P<rank>-?\d+), (?P<sizes_text>memory_allocated_before.{1,400})",
+    ),
+    known(
+        "ttp.memory_error_time",
+        "hbm error time",
+        r"^rank:(?P<rank>-?\d+) occur l2 cache hbm error time: (?P<error_time>-?\d+), ?optimizer start update time: "
+        r"(?P<begin>-?\d+), end update time: ?(?P<end>-?\d+)",
+    ),
+    known(
+        "ttp.exit_wait",
+        "exit wait...",
+        r"^rank:(?P<rank>-?\d+) reported exception state, exit wait",
+    ),
+    known("ttp.exit_waited", "wait dump, exit", r"^rank:(?P<rank>-?\d+) finished to wait dump, exit"),
+    known(
+        "ttp.store_begin",
+        "ttp_launch_tcp_store",
+        r"^ttp_launch_tcp_store_(?P<what>client|server), .{0,4400}?world_size:(?P<size>\d{1,9})",
+    ),
+    known(
+        "ttp.store_ready",
+        "tcp store",
+        r"^(?:cur_rank:(?P<rank>-?\d+) successfully launch tcp store|start tcp store server success)",
     ),
 )

@@ -18,6 +18,7 @@ from chaos.observe.logs.mindspore_log import MindSporeLogReader
 from chaos.observe.logs.patterns import Known
 from chaos.observe.logs.reader import built_in_readers, choose_reader, read_log
 from chaos.observe.logs.taskd_log import TaskdLogReader
+from chaos.observe.logs.torch import megatron_log, mindspeed_log, rank_log, torchrun_log
 from chaos.observe.logs.ttp import log as ttp_log
 from tests.kit.growing_cost import MOST_GROWTH, TIMES, growth, processor_seconds
 
@@ -57,6 +58,10 @@ def test_the_page_shows_every_form_that_a_reader_knows() -> None:
     tables += [("mindspore", form) for form in device_log._RESULTS]
     tables += [("msrun", form) for form in msrun_log._TABLE]
     tables += [("taskd", form) for form in taskd_log._TABLE]
+    tables += [("torchrun", form) for form in (*torchrun_log._TABLE, *torchrun_log._SUMMARY)]
+    tables += [("torch", form) for form in (*rank_log._LOGGED, *rank_log._RAISED)]
+    tables += [("megatron", form) for form in megatron_log._TABLE]
+    tables += [("mindspeed", form) for form in mindspeed_log._TABLE]
     tables += [("ttp", one) for table in ttp_log._TABLES.values() for one in table]
     missing = [
         (reader, entry.kind, entry.literal)
@@ -68,7 +73,7 @@ def test_the_page_shows_every_form_that_a_reader_knows() -> None:
 
 def is_shown(entry: Known, line: str) -> bool:
     """Whether the line is of this form, wherever in it the message begins."""
-    starts = [0, *(match.end() for match in re.finditer(r"[\]:-] |\] {2,8}|\d {4,5}", line))]
+    starts = [0, *(match.end() for match in re.finditer(r"^ +|[\]:-] |\] {2,8}|\d {4,5}", line))]
     return entry.literal in line and any(entry.pattern.search(line[start:]) for start in starts)
 
 
@@ -87,10 +92,16 @@ def test_a_form_is_read_by_one_reader_as_the_event_that_the_page_tells() -> None
         assert (others or found) == {reader: kind}, line
 
 
+PREFIXED = ("ttp", "taskd", "mindformers")
+
+
 def test_each_line_with_a_prefix_of_its_program_is_enough_to_choose_the_reader() -> None:
-    prefixed = [(line, reader) for line, reader, _ in ROWS if reader in ("ttp", "taskd", "mindformers")]
+    prefixed = [(line, reader) for line, reader, _ in ROWS if reader in PREFIXED]
     prefixed += [(line, reader) for line, reader, _ in ROWS if line.startswith("[ERROR] HCCL(")]
-    assert {reader for _, reader in prefixed} == {"ttp", "taskd", "mindformers", "device"}
+    prefixed += [
+        (line, reader) for line, reader, _ in ROWS if line.startswith(("W1128 ", "[E1003 ")) and reader != "errors"
+    ]
+    assert {reader for _, reader in prefixed} == {*PREFIXED, "device", "torchrun", "torch"}
     for line, expected in prefixed:
         chosen = choose_reader([line], list(READERS.values()))
         assert chosen is not None and chosen.name == expected, line

@@ -1,0 +1,1 @@
+"""Readers for PyTorch jobs: torchrun, the ranks, Megatron with MindSpeed, and losses that scripts print."""
