@@ -1,0 +1,1 @@
+"""Evidence about the launcher of a job."""
