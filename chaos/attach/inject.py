@@ -68,6 +68,8 @@ def inject(
     with owned.lock:
         attached = {
             "scheduler": job.scheduler,
+            "master": job.master,
+            "run_id": job.run_id,
             "size": job.size,
             "processes": [plain(process) for process in job.processes],
             "directories": sorted({str(path) for process in job.processes for path in own_directories(process)}),

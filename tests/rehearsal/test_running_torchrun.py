@@ -27,7 +27,7 @@ def test_ranks_are_hit_by_every_name_and_a_restart_is_seen(fresh: Chaos, tmp_pat
         for process in first.values():
             torchrun.trains_on(process)
         logs = torchrun.work / "logs"
-        watch = fresh.start("watch", "--job", logs, "--json")
+        watch = fresh.start("watch", "--job", str(launcher.pid), "--json")
         watch.until("its first look", lambda: watch.output.count('"rank.found"') == 2)
 
         (attempt,) = logs.glob("*/attempt_0")
@@ -36,13 +36,15 @@ def test_ranks_are_hit_by_every_name_and_a_restart_is_seen(fresh: Chaos, tmp_pat
             assert [hit["pid"] for hit in shown.json["would_hit"]] == [first[1].pid], shown.output
 
         landed(fresh("inject", "fd-limit", "--rank", "1", "--job", logs, "--set", "spare=8", "--for", "1s", *at(fresh)))
-        hold_and_heal(fresh, "suspend", logs, first[0])
+        hold_and_heal(fresh, logs, first[0], watch)
         torchrun.trains_on(first[0])
 
         landed(fresh("inject", "kill", "--rank", "1", "--job", logs, *at(fresh)), undone=None, signal=9)
         second = by_rank(torchrun.job(2, instead_of={rank: process.identity for rank, process in first.items()}))
         for process in second.values():
             torchrun.trains_on(process)
+        everybody = {process.pid: rank for each in (first, second) for rank, process in each.items()}
+        watch.until("steps of all processes", lambda: trained(watch).keys() == everybody.keys())
         torchrun.finish()
 
         seen = events(watch)
@@ -51,10 +53,8 @@ def test_ranks_are_hit_by_every_name_and_a_restart_is_seen(fresh: Chaos, tmp_pat
         ]
         ends = {event["pid"]: (event["rank"], event.get("signal")) for event in seen if event["event"] == "rank.exit"}
         assert ends[first[1].pid] == (1, 9)
-        assert ends.keys() == {process.pid for process in (*first.values(), *second.values())}
-        assert {"rank.stopped", "rank.continued"} <= {event["event"] for event in seen}
-        trained = {(event["rank"], event["pid"]) for event in seen if event.get("kind") == "train.loss"}
-        assert trained == {(rank, process.pid) for each in (first, second) for rank, process in each.items()}
+        assert ends.keys() == trained(watch).keys()
+        assert trained(watch) == everybody
         assert (seen[-1]["event"], torchrun.left()) == ("job.end", [])
 
 
@@ -72,7 +72,7 @@ def test_two_nodes_are_one_job_also_when_it_is_started_again(fresh: Chaos, tmp_p
         }
         for process in first.values():
             torchrun.trains_on(process)
-        watch = fresh.start("watch", "--job", torchrun.work, "--json")
+        watch = fresh.start("watch", "--job", str(first[0].pid), "--json")
         watch.until("its first look", lambda: watch.output.count('"rank.found"') == 2)
         hit = first[1]
         (own,) = [process for process in nodes if process.pid == hit.ppid]
@@ -84,16 +84,15 @@ def test_two_nodes_are_one_job_also_when_it_is_started_again(fresh: Chaos, tmp_p
         second = by_rank(torchrun.job(2, instead_of={rank: process.identity for rank, process in first.items()}))
         counts = sorted(map(restart_count, second.values()))
         assert counts == ["0", "1"]
-        for process in second.values():
-            torchrun.trains_on(process)
+        everybody = {process.pid: rank for each in (first, second) for rank, process in each.items()}
+        watch.until("steps of all processes", lambda: trained(watch).keys() == everybody.keys())
         torchrun.finish()
 
         seen = events(watch)
         restarted = {event["pid"]: event["instead_of"] for event in seen if event["event"] == "rank.restarted"}
         assert restarted.keys() == {process.pid for process in second.values()}
         assert set(restarted.values()) == {process.pid for process in first.values()}
-        trained = {event["pid"] for event in seen if event.get("kind") == "train.loss"}
-        assert trained == {process.pid for each in (first, second) for process in each.values()}
+        assert trained(watch) == everybody
         assert (seen[-1]["event"], torchrun.left()) == ("job.end", [])
 
 
@@ -214,18 +213,26 @@ def landed(done: Done, *, undone: bool | None = True, **evidence: Any) -> None:
     assert evidence.items() <= hit["evidence"].items(), hit
 
 
-def hold_and_heal(chaos: Chaos, kind: str, name: Path, process: JobProcess) -> None:
-    """Suspend a rank by a harness that is killed then, and let ``chaos heal`` continue it."""
-    harness = chaos.start("inject", kind, "--rank", str(process.rank), "--job", name, *at(chaos))
+def hold_and_heal(chaos: Chaos, name: Path, process: JobProcess, watch: Harness) -> None:
+    """Suspend a rank by a harness that is killed then, and let ``chaos heal`` continue it; the watch sees both."""
+    harness = chaos.start("inject", "suspend", "--rank", str(process.rank), "--job", name, *at(chaos))
     harness.until("the suspension", lambda: state(process.identity) == "stopped")
-    (run,) = [run for run in chaos.runs() if run.path.name.startswith(f"inject-{kind}")]
+    (run,) = [run for run in chaos.runs() if run.path.name.startswith("inject-suspend")]
     harness.event(run, "fault.landed")
     harness.signal(signal.SIGKILL)
     harness.process.wait()
     assert state(process.identity) == "stopped"
+    watch.until("the stop", lambda: '"rank.stopped"' in watch.output)
     healed = chaos.heal()
     assert (healed.code, healed.json["healed"]) == (0, True), healed.output
-    wait_for("its continuation", lambda: state(process.identity) == "alive", seconds=WAIT_SECONDS)
+    watch.until("its continuation", lambda: '"rank.continued"' in watch.output)
+    assert state(process.identity) == "alive"
+
+
+def trained(watch: Harness) -> dict[int, int]:
+    """The ranks that losses have been shown of so far, by the PIDs of their processes."""
+    lines = [json.loads(line) for line in watch.output.splitlines(keepends=True) if line.endswith("\n")]
+    return {line["pid"]: line["rank"] for line in lines if line.get("kind") == "train.loss"}
 
 
 def events(watch: Harness) -> list[dict[str, Any]]:

@@ -44,10 +44,10 @@ def with_nodes_joined(launches: Sequence[_Launch], stats: Mapping[int, Stat], pr
 
 
 def _job(launch: _Launch, proc_root: Path) -> tuple[str, ...] | None:
-    """Return the marks of the job whose node a launch may be; None where it has no other nodes."""
+    """Return the marks of the job whose node a launch may be; None where torchrun has not started it."""
     pid, process = next(iter(launch.items()))
     marks = tuple(process.variables.get(name, "") for name in _NAMES)
-    if not process.by_torchrun or process.variables.get("GROUP_WORLD_SIZE") == "1":
+    if not process.by_torchrun:
         return None
     return (*marks, network_of(pid, proc_root) if _is_loopback(process.variables.get(MASTER[0], "")) else "")
 

@@ -113,6 +113,14 @@ def test_an_orphan_without_a_session_is_a_rank_once_it_has_loaded_its_framework(
             chosen(proc, work, 1)
 
 
+def test_pytorch_is_no_framework_of_a_rank_of_mindspore(proc: FakeProc, work: Path) -> None:
+    for rank in range(2):
+        own, pid = variables(rank), 110 + rank
+        proc.add(pid, 1, "python", "t.py", session=50, variables=own, cwd=work, trains=True, library=PYTORCH)
+    with pytest.raises(JobError, match=r"has not loaded MindSpore \(yet\)"):
+        chosen(proc, work, 1)
+
+
 def test_ranks_that_live_on_without_torchrun_are_one_job(proc: FakeProc, work: Path) -> None:
     """SIGKILL of torchrun leaves all of them; each has its own log directory."""
     add_torchrun(proc, 100, work, launcher=False)
