@@ -50,7 +50,7 @@ def main():
             for parameter in model.parameters():
                 parameter -= 0.01 * parameter.grad
                 parameter.grad = None
-        print(f"epoch: 1 step: {step}, loss is {loss.item():.6f}", flush=True)
+        print(f"step {step} loss {loss.item():.6f}", flush=True)
         enough = torch.tensor(float(Path("enough").exists()))
         dist.all_reduce(enough)
         if enough.item():
@@ -123,7 +123,7 @@ class Torchrun:
         log = Path(f"/proc/{process.pid}/fd/1").readlink()
 
         def steps() -> int:
-            return log.read_text("utf-8", "replace").count("loss is")
+            return log.read_text("utf-8", "replace").count(" loss ")
 
         before = steps()
         wait_for(f"a step of {process}", lambda: steps() > before + 1, seconds=WAIT_SECONDS, detail=self.printed)

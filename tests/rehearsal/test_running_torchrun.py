@@ -55,6 +55,10 @@ def test_ranks_are_hit_by_every_name_and_a_restart_is_seen(fresh: Chaos, tmp_pat
         assert ends[first[1].pid] == (1, 9)
         assert ends.keys() == trained(watch).keys()
         assert trained(watch) == everybody
+        failed = [event for event in seen if event.get("kind") == "torchrun.failed"]
+        assert [(event["pid"], event["fields"]["worker_pid"], event["fields"]["code"]) for event in failed] == [
+            (launcher.pid, first[1].pid, -9)
+        ]
         assert (seen[-1]["event"], torchrun.left()) == ("job.end", [])
 
 
