@@ -95,6 +95,10 @@ class Training:
         """Begin in a process whose state is still to come: nothing that it does before it has the state is a step."""
         self._record.write("train.joins")
 
+    def joined(self, timeout: float | None) -> None:
+        """Note that all ranks have met. ``timeout`` is that of their collectives in seconds, if the job gives one."""
+        self._record.write("group.ready", **({} if timeout is None else {"timeout": timeout}))
+
     def step_begin(self, step: int) -> None:
         """Begin the step."""
         began = self._began_ns = perf_counter_ns()

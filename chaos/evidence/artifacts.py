@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +28,7 @@ from chaos.observe.logs.losses.other_losses import read_losses
 from chaos.observe.logs.mindspore_log import MindSporeLogReader
 from chaos.observe.logs.reader import read_log
 from chaos.observe.logs.registered import other_readers
+from chaos.observe.logs.torch.torchrun_log import TorchrunLogReader
 from chaos.observe.logs.traceback_calls import LoggedTraceback
 from chaos.observe.logs.ttp.log import TtpLogReader
 
@@ -38,6 +40,8 @@ _T = TypeVar("_T")
 _BLOCK = 1 << 20
 SDK_LOGS = ("ttp/ttp_log.log*", "ttp-node_*/ttp_log.log*")
 """The SDK's logs below an attempt's logs: of all ranks on one machine, or of the ranks of each node."""
+LAUNCHER_LOG = "msrun.log"
+"""The log of the launcher below an attempt's logs, whichever launcher it is."""
 _WORKER_LOG = re.compile(r"worker_(?P<rank>[0-9]{1,9})(?:\.before-(?P<before>[0-9]{1,9}))?\.log")
 
 SIGNS = ("is greater equal than threshold", "Resume training after TREError", "Set TFT replica with dp")
@@ -174,6 +178,16 @@ class Artifacts:
                 for path in self.worker_logs(attempt, rank)
                 for event in read_log(path, readers, name=self.relative(path))
             ]
+        return self._logs[key]
+
+    def torchrun_events(self, attempt: str) -> list[LogEvent]:
+        """Return torchrun's own lines in the launcher's log of an attempt; none without one, or of another launcher."""
+        key = f"{attempt}/torchrun"
+        if key not in self._logs:
+            path = self.run_dir / "logs" / attempt / LAUNCHER_LOG
+            known = os.path.lexists(path)
+            readers = [TorchrunLogReader(timezone.utc)]
+            self._logs[key] = list(read_log(path, readers, name=self.relative(path))) if known else []
         return self._logs[key]
 
     def worker_logs(self, attempt: str, rank: int) -> list[Path]:

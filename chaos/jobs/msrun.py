@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from chaos.jobs.kind import JobError, Launch
+from chaos.scenario.models.mechanisms import switch_names
 
 
 def msrun_argv(launch: Launch, script: Path, arguments: Sequence[str], *, master_port: int) -> tuple[str, ...]:
@@ -56,5 +57,8 @@ def sdk_logs(launch: Launch) -> Path:
 
 
 def tft_switches(protection: Sequence[str]) -> str:
-    """Return the value of MS_ENABLE_TFT for these mechanisms, written as MindSpore's documents do."""
-    return "{" + ",".join(f"{mechanism}:1" for mechanism in protection) + "}"
+    """Return the value of MS_ENABLE_TFT for these mechanisms, written as MindSpore's documents do.
+
+    Mechanisms of a launcher have no switch in it.
+    """
+    return "{" + ",".join(f"{mechanism}:1" for mechanism in protection if mechanism in switch_names()) + "}"

@@ -18,7 +18,7 @@ from chaos.plan.recovery.mechanism import IMPLIES, NEEDS
 from chaos.plan.recovery.registry import mechanisms as registered
 from chaos.scenario.completion import Filled, Origin, Unfinished
 from chaos.scenario.errors import Problem, printable, quote, suggest
-from chaos.scenario.models.mechanisms import mechanism_names
+from chaos.scenario.models.mechanisms import switch_names
 from chaos.scenario.models.terms import Mechanism
 from chaos.scenario.rules_base import mapped, text
 
@@ -34,7 +34,7 @@ _EXAMPLE = 'write it like "{TTP:1,UCE:1}"'
 
 def mechanisms(value: str) -> tuple[Mechanism, ...]:
     """Return the mechanisms that this value switches on: each name that is followed by ``:1`` without a blank."""
-    return tuple(name for name in mechanism_names() if f"{name}:1" in value)
+    return tuple(name for name in switch_names() if f"{name}:1" in value)
 
 
 def switched_by_environment(cell: Unfinished) -> Iterator[Filled]:
@@ -84,7 +84,7 @@ def misread(value: str) -> Iterator[tuple[str, str]]:
 
 def _against_each_other(parts: list[str], on: tuple[Mechanism, ...]) -> Iterator[tuple[str, str]]:
     for name, count in Counter(part.partition(":")[0].strip() for part in parts if part).items():
-        if count > 1 and name in mechanism_names():
+        if count > 1 and name in switch_names():
             yield (
                 f"{name} is switched {count} times: MindSpore's parser takes the last one, and others find '{name}:1' "
                 "wherever it stands",
@@ -111,8 +111,8 @@ def _single(parts: list[str]) -> Iterator[tuple[str, str]]:
             )
         elif known == "ATO":
             yield "ATO is not planned by this version of chaos", "leave it out"
-        elif known not in mechanism_names():
-            yield f"there is no mechanism {quote(known)}", suggest(known, mechanism_names())
+        elif known not in switch_names():
+            yield f"there is no mechanism {quote(known)}", suggest(known, switch_names())
         elif name != known or state != state.strip():
             if state.strip().startswith("1"):
                 message = f"{quote(part.strip())} has a blank at the colon: MindFormers and MindSpore look for "

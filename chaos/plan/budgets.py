@@ -86,6 +86,7 @@ def plan_budget(
     tried: Collection[str] = (),
     ecc: bool = False,
     waits: float = 0.0,
+    longer: Mapping[str, float] = MappingProxyType({}),
 ) -> Budget:
     """Return the budgets of the profile; a budget written in the scenario replaces the profile's.
 
@@ -94,7 +95,8 @@ def plan_budget(
     before: their time is added to the phase ``stop`` and to the total. Without a resume the phases after the restart
     have no budget, and the total is the sum of the phases that are left. ``ecc`` says that an HBM multi-bit ECC error
     is to be repaired. ``waits`` is how much later the job is started again because a fault of the scenario lasts so
-    long. A budget for a phase that cannot come is noted as a problem.
+    long. ``longer`` is how much longer phases take because of the faults, by phase. A budget for a phase that cannot
+    come is noted as a problem.
     """
     if mechanism is None or mechanism not in PHASES:
         return _budget_of_restart(phases_of(mechanism, resumes=resumes), scenario.expect.recovery, problems)
@@ -113,8 +115,9 @@ def plan_budget(
         phases["exit"] += chosen.agent
     if "relaunch" in phases:
         phases["relaunch"] += waits
+    phases = {name: seconds + longer.get(name, 0.0) for name, seconds in phases.items()}
     stated = chosen.ecc if ecc and chosen.ecc is not None else chosen.total
-    total = stated + in_vain + waits if whole or not phases else sum(phases.values())
+    total = stated + in_vain + waits + sum(longer.values()) if whole or not phases else sum(phases.values())
     for name, seconds in written.phases.items() if written else ():
         if name in phases or (name in named and not chosen.phases):
             phases[name] = seconds

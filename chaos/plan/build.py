@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from chaos.plan.budgets import plan_budget
@@ -32,7 +32,7 @@ from chaos.plan.problems import Problems
 from chaos.plan.reasons import expectation_lines, reasons
 from chaos.plan.recovery.mechanism import SAVING, switched_on
 from chaos.plan.recovery.outcome import Outcome, check_reachable, derive
-from chaos.plan.recovery.registry import in_order
+from chaos.plan.recovery.registry import in_order, mechanisms
 from chaos.plan.rules.accumulation import check_accumulation
 from chaos.plan.rules.constraints import layout_violations
 from chaos.plan.rules.device import device_violations
@@ -170,7 +170,17 @@ def _budget(draft: Draft, outcome: Outcome, expected: Expected, problems: Proble
         tried=[recovery.mechanism for recovery in outcome.recoveries if not recovery.succeeds],
         ecc=any(draft.kinds[fault.kind].effect.tells_time for fault in draft.scenario.faults),
         waits=longest_wait(draft),
+        longer=_longer(draft, outcome),
     )
+
+
+def _longer(draft: Draft, outcome: Outcome) -> Mapping[str, float]:
+    """Return by how many seconds the faults of the last recovery make its phases longer."""
+    last = outcome.recoveries[-1] if outcome.recoveries else None
+    mechanism = None if last is None or outcome.mechanism != last.mechanism else mechanisms()[last.mechanism]
+    if last is None or mechanism is None or mechanism.longer is None:
+        return {}
+    return mechanism.longer(draft.scenario, [fault for fault in draft.faults if fault.fault.id in last.faults])
 
 
 def _checkpoint(

@@ -49,6 +49,7 @@ class JobTraits:
     ``starts_fast`` says that it starts fast enough for each of many runs to have a fault-free run of its own.
     ``loss_on_rank_0`` says that in a pipeline only rank 0 has a valid loss, not the ranks of the last stage.
     ``own_launcher`` says that a program of the user's own may start its ranks (``job.command``).
+    ``launcher_restarts`` says that its launcher stays while the ranks train, and can start all of them again.
     """
 
     observable: frozenset[str]
@@ -86,3 +87,4 @@ class JobTraits:
     mindspore: bool = True
     starts_fast: bool = False
     own_launcher: bool = False
+    launcher_restarts: bool = False

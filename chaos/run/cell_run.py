@@ -235,7 +235,8 @@ class CellRun:
         if plan.equivalence.baseline != "none":
             from chaos.run.misstated import misstated
 
-            for sentence in misstated(plan, read_history(owned.path / "baseline" / "history")):
+            baseline, timeout = read_history(owned.path / "baseline" / "history"), scenario.job.torchrun.group_timeout
+            for sentence in misstated(plan, baseline, timeout):
                 self._progress.note(sentence)
         self._progress.follow(owned.path)
 

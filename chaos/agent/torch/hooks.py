@@ -11,6 +11,7 @@ from typing import Any, Callable
 
 from chaos.agent.after_import import AfterImport
 from chaos.agent.torch.files import Files, hook_names, hook_torch_files
+from chaos.agent.torch.group import hook_group
 from chaos.agent.torch.loop import TorchLoop
 from chaos.agent.torch.optimizers import Optimizers
 from chaos.agent.training import Training
@@ -25,6 +26,7 @@ def install_torch_hooks(imports: AfterImport, training: Training, loop: TorchLoo
     imports.watch("torch.utils.data.dataloader", functools.partial(_hook_batches, loop))
     imports.watch("torch.serialization", functools.partial(hook_torch_files, files))
     imports.watch("torch.serialization", lambda module: hook_names(files))
+    imports.watch("torch.distributed.distributed_c10d", functools.partial(hook_group, training))
 
 
 def _hook_optimizers(loop: TorchLoop, optimizers: Optimizers, module: ModuleType) -> None:

@@ -90,16 +90,25 @@ def _check_for_ever(scenario: Scenario, fault: Scheduled, traits: JobTraits, pro
 
 
 def _check_delay(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:
-    hccl, seconds = scenario.job.hccl, fault.fault.parameters.get(SECONDS)
-    limit = PATIENCE if hccl is None else hccl.exec_timeout * hccl.time_scale / 2
+    seconds = fault.fault.parameters.get(SECONDS)
+    limit, what = _patience(scenario)
     if isinstance(seconds, (int, float)) and seconds > limit:
-        what = "a collective on a CPU gives up after 30 s" if hccl is None else "half of job.hccl's scaled timeout"
         problems.add(
             f"{fault.path}.parameters.{SECONDS}",
             f"a rank that comes {seconds:g} s late may be given up by the others; {limit:g} s is the limit ({what})",
             text=seconds,
             hint="make it shorter, or leave seconds out where the job is to find a rank that hangs",
         )
+
+
+def _patience(scenario: Scenario) -> tuple[float, str]:
+    """Return the seconds by which a rank may come late, and why no more."""
+    hccl, group = scenario.job.hccl, scenario.job.torchrun.group_timeout
+    if hccl is not None:
+        return hccl.exec_timeout * hccl.time_scale / 2, "half of job.hccl's scaled timeout"
+    if group is not None:
+        return group / 2, "half of job.torchrun.group_timeout"
+    return PATIENCE, "a collective on a CPU gives up after 30 s"
 
 
 def _check_heartbeat(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from chaos.plan.describe import ranks
 from chaos.plan.draft import Draft
 from chaos.plan.problems import Problems
-from chaos.plan.recovery.mechanism import NEEDS, SAVING, switched_on
+from chaos.plan.recovery.mechanism import BY_SURVIVORS, NEEDS, SAVING, switched_on
 
 EXIT = "exit"
 
@@ -13,7 +13,10 @@ EXIT = "exit"
 def check_own_ends(draft: Draft, problems: Problems) -> None:
     """Note an end with code 0 that nobody would notice."""
     scenario = draft.scenario
-    heartbeat = any(mechanism in NEEDS["MindIO"] for mechanism in switched_on(scenario.job.protection))
+    on = switched_on(scenario.job.protection)
+    heartbeat = any(mechanism in NEEDS["MindIO"] for mechanism in on)
+    if not BY_SURVIVORS.isdisjoint(on):
+        return
     for fault in draft.faults:
         parameters = fault.fault.parameters
         if fault.fault.kind == EXIT and parameters.get("code") == 0 and (scenario.job.agent or not heartbeat):

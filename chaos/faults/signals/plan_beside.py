@@ -10,7 +10,6 @@ from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.mechanism import NEEDS, RESTARTING, switched_on
 from chaos.plan.schedule import Scheduled
-from chaos.scenario.models.scenario import Scenario
 
 LAUNCHER, SCHEDULER = "launcher", "scheduler"
 _KIND = "kill"
@@ -19,11 +18,12 @@ _KIND = "kill"
 def explain_beside(draft: Draft, faults: Sequence[PlannedFault]) -> Iterator[str]:
     """Yield the fate of the ranks."""
     del faults
+    launcher = "the launcher" if draft.traits.launcher_restarts else "msrun"
     for fault in draft.faults:
         if fault.fault.role == LAUNCHER:
             yield (
-                f"fault {fault.fault.id} ends the launcher and leaves the ranks alone: SIGKILL of msrun reaches none "
-                "of its children, so they train on, but nothing would restart a lost rank"
+                f"fault {fault.fault.id} ends the launcher and leaves the ranks alone: SIGKILL of {launcher} reaches "
+                "none of its children, so they train on, but nothing would restart a lost rank"
             )
 
 
@@ -36,7 +36,7 @@ def check_beside(draft: Draft, problems: Problems) -> None:
         if fault.fault.kind != _KIND:
             message = f"the {fault.fault.role} can be hit by the fault kind {_KIND} only"
             problems.add(f"{fault.path}.kind", message, text=fault.fault.kind, hint=f"use {_KIND}")
-        objection = _objection(draft.scenario, fault.fault.role)
+        objection = _objection(draft, fault.fault.role)
         if objection is not None:
             problems.add(f"{fault.path}.target.role", *objection[:1], text=fault.fault.role, hint=objection[1])
         for other in draft.faults:
@@ -51,15 +51,16 @@ def check_beside(draft: Draft, problems: Problems) -> None:
                 )
 
 
-def _objection(scenario: Scenario, role: str) -> tuple[str, str] | None:
+def _objection(draft: Draft, role: str) -> tuple[str, str] | None:
     """Return why this process cannot be hit in this job, or the fault not be judged, and what to do."""
+    scenario = draft.scenario
     if role == SCHEDULER:
         return (
             "without msrun's scheduler the ranks train on for about 22 s (MindSpore 2.10, observed) and then end, at "
             "a step that depends on timing; a rehearsal has no scheduler",
             "use role: launcher, or kill the ranks",
         )
-    if not scenario.job.agent:
+    if not (scenario.job.agent or draft.traits.launcher_restarts):
         return (
             "without job.agent the launcher has ended when it has started the ranks (msrun --join=False), so there is "
             "nothing to hit",

@@ -17,7 +17,7 @@ from chaos.jobs.script_job import ScriptJob
 from chaos.jobs.torch.probe import torch
 from chaos.jobs.torch.torchrun import torchrun_argv, torchrun_environment
 from chaos.plan.traits import JobTraits
-from chaos.scenario.models.mechanisms import restarts_all
+from chaos.scenario.models.mechanisms import launcher_restarts_all
 
 _OF_THE_SCRIPT = "leaves that to the script: use job.arguments"
 
@@ -50,6 +50,7 @@ class TorchJob(ScriptJob):
         own_script=False,
         mindspore=False,
         own_launcher=True,
+        launcher_restarts=True,
         lacks={
             "job.agent": "starts no cluster agent: on a cluster MindCluster does",
             "job.tre": _OF_THE_SCRIPT,
@@ -74,7 +75,7 @@ class TorchJob(ScriptJob):
     def own_command(self, launch: Launch, script: Path, arguments: tuple[str, ...]) -> Command:
         """Return torchrun with the script and its arguments; it starts ranks again where a mechanism does."""
         job = launch.scenario.job
-        restarts = job.restart_limit if restarts_all(job.protection) else 0
+        restarts = job.restart_limit if launcher_restarts_all(job.protection) else 0
         argv = torchrun_argv(launch, (str(script), *arguments), port=self.launcher_port(launch), restarts=restarts)
         return Command(argv, self.environment(launch))
 

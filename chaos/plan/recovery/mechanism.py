@@ -38,6 +38,9 @@ RESTARTING = Names(lambda mechanism: mechanism.restarts_all)
 REPLACING = Names(lambda mechanism: mechanism.starts_ranks and not mechanism.restarts_all)
 """Mechanisms that give the lost ranks new processes, while the other ranks keep theirs."""
 
+BY_SURVIVORS = Names(lambda mechanism: mechanism.by_survivors)
+"""Mechanisms that act on the errors of other ranks, too, so that a rank which ends well too early is noticed."""
+
 ROLLING_BACK = Names(lambda mechanism: mechanism.rolls_back)
 """Mechanisms that take every rank back to a periodic checkpoint, in its own process."""
 

@@ -56,12 +56,13 @@ class Mechanism:
     """A mechanism as the plan, and every reader of the plan, knows it.
 
     Args:
-        name: its name in MS_ENABLE_TFT.
+        name: its name in scenarios and, unless the launcher acts, in MS_ENABLE_TFT.
         listed: its place in lists for a reader.
         order: its place in the order in which mechanisms are asked; the last one always answers.
         answer: its answer to an incident; None where the next mechanism is to be asked.
         phases: the phases of its recovery, in order.
         budgets: its budgets by timing profile.
+        longer: by how many seconds the faults that its last recovery answers make phases longer in a scenario.
         needs: why it has a need of the vendor's table of constraints and dependencies, by need.
         safeguarded: whether it switches the end-of-life checkpoint on, as its last safeguard.
         check: notes what it forbids, and faults that it cannot answer, whatever else is on.
@@ -74,8 +75,10 @@ class Mechanism:
         pauses: whether it holds the training back and lets it go on, without losing anything.
         saves: whether it leaves an end-of-life checkpoint.
         ends_launch: whether the launch ends with it, so that training goes on when the job is started again.
+        of_launcher: whether the job's launcher acts, and neither the framework nor the SDK has a part in it.
         starts_ranks: whether it starts lost ranks again within the launch.
         restarts_all: whether it starts all ranks again, whatever the other ranks have seen of the fault.
+        by_survivors: whether it acts, too, when another rank ends because of an error in a collective.
         cut_off: why it is not planned together with nodes that are cut off.
         only_one: whether MindSpore takes it for the only mechanism where none is on that saves a state.
         rolls_back: whether it takes every rank back to a periodic checkpoint, in its own process.
@@ -97,6 +100,7 @@ class Mechanism:
     answer: Callable[[Context, Incident], Answer | None]
     phases: tuple[str, ...]
     budgets: Mapping[str, Profile]
+    longer: Callable[[Scenario, Sequence[Scheduled]], Mapping[str, float]] | None = None
     needs: Mapping[str, str] = field(default_factory=dict)
     safeguarded: bool = False
     check: Callable[[Scenario, Sequence[Scheduled], JobTraits, Problems], None] | None = None
@@ -108,8 +112,10 @@ class Mechanism:
     pauses: bool = False
     saves: bool = False
     ends_launch: bool = False
+    of_launcher: bool = False
     starts_ranks: bool = False
     restarts_all: bool = False
+    by_survivors: bool = False
     cut_off: str | None = None
     only_one: bool = False
     rolls_back: bool = False

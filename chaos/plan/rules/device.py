@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from chaos.plan.platform_traits import PlatformTraits
+from chaos.plan.recovery.registry import mechanisms
 from chaos.plan.rules.constraints import Violation
 from chaos.plan.traits import JobTraits
 from chaos.scenario.models.scenario import Scenario
@@ -40,13 +41,21 @@ def device_violations(scenario: Scenario, traits: JobTraits, platform: PlatformT
         )
     if not traits.genuine:
         return
-    if job.protection and job.device == "CPU":
+    of_framework = [name for name in job.protection if not mechanisms()[name].of_launcher]
+    if of_framework and job.device == "CPU" and traits.mindspore:
         yield Violation(
             "job.device",
             f"on a CPU MindSpore has no fault tolerance ({_ASCEND_ONLY}), {kind} puts nothing in its place, and "
-            f"{', '.join(job.protection)} is on",
+            f"{', '.join(of_framework)} is on",
             text=job.device,
             hint="leave job.protection empty, set job.device: Ascend, or use the job kind rehearsal",
+        )
+    elif of_framework and not traits.mindspore:
+        yield Violation(
+            "job.protection",
+            f"{kind} trains with no part of MindSpore, and {', '.join(of_framework)} is its fault tolerance",
+            text=of_framework[0],
+            hint="leave it out, or use a job kind of MindSpore",
         )
     if job.controller != "rank 0":
         yield Violation(

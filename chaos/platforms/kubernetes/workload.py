@@ -9,7 +9,7 @@ from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.resources import WORKLOADS
 from chaos.scenario.models.job import Job
 from chaos.scenario.models.kubernetes import Kubernetes, Volume
-from chaos.scenario.models.mechanisms import restarts_all
+from chaos.scenario.models.mechanisms import agent_restarts_all
 
 WAIT = ("sh", "-c", "trap 'exit 143' TERM; sleep 2147483647 & wait")
 """The pod's own program: it waits. The job's launcher is started in it afterwards, and ends with it."""
@@ -51,9 +51,9 @@ def recovery_labels(job: Job) -> dict[str, str]:
     if job.strategies:
         labels[names.PROCESS_RECOVER] = "on"
         labels[names.FAULT_RETRY_TIMES] = str(max(1, job.restart_limit))
-    if restarts_all(job.protection):
+    if agent_restarts_all(job.protection):
         labels[names.POD_RESCHEDULING] = "on"
-    if job.strategies or restarts_all(job.protection):
+    if job.strategies or agent_restarts_all(job.protection):
         labels[names.FAULT_SCHEDULING] = "grace"
     return labels
 

@@ -83,6 +83,11 @@ class Torchrun(Model):
         description="Store in which ranks find each other: their own for each start, or torchrun's, which it shares "
         "by default.",
     )
+    group_timeout: Seconds | None = Field(
+        None,
+        gt=0,
+        description="Timeout that the script gives to init_process_group. Only by it do ranks notice a silent one.",
+    )
 
 
 class AbnormalResult(Model):
@@ -187,7 +192,9 @@ class Job(Model):
         "agree; each fills in the other.",
     )
     protection: tuple[Mechanism, ...] = Field(
-        (), strict=False, description="Mechanisms that are switched on; becomes MS_ENABLE_TFT."
+        (),
+        strict=False,
+        description="Mechanisms that are switched on. Those of MindSpore and the SDK become MS_ENABLE_TFT.",
     )
     tre: AbnormalResult | None = Field(None, description="Check the global norm, as TRE needs. Default: no check.")
     controller: Literal["rank 0", "outside"] = Field(
@@ -205,7 +212,10 @@ class Job(Model):
         "mechanisms allow.",
     )
     restart_limit: int = Field(
-        3, ge=0, description="How often the cluster agent may start all ranks again (MindCluster's fault-retry-times)."
+        3,
+        ge=0,
+        description="How often the cluster agent (MindCluster's fault-retry-times) or torchrun (--max-restarts) may "
+        "start all ranks again.",
     )
     timings: Literal["fast", "vendor", "hardware"] = Field(
         "fast",

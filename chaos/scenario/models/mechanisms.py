@@ -14,7 +14,7 @@ class Switch(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name in MS_ENABLE_TFT."""
+        """Its name in scenarios and, unless the launcher acts, in MS_ENABLE_TFT."""
 
     @property
     def listed(self) -> int:
@@ -23,6 +23,10 @@ class Switch(Protocol):
     @property
     def restarts_all(self) -> bool:
         """Whether it starts all ranks again."""
+
+    @property
+    def of_launcher(self) -> bool:
+        """Whether the job's launcher acts, and neither the framework nor the SDK has a part in it."""
 
     @property
     def safeguarded(self) -> bool:
@@ -52,11 +56,28 @@ def registered() -> tuple[Switch, ...]:
     return tuple(sorted(switches, key=lambda mechanism: (mechanism.listed, mechanism.name)))
 
 
-def restarts_all(protection: Container[str]) -> bool:
-    """Return whether one of these mechanisms starts all ranks again."""
-    return any(mechanism.restarts_all and mechanism.name in protection for mechanism in registered())
+def agent_restarts_all(protection: Container[str]) -> bool:
+    """Return whether the cluster's agent starts all ranks again by one of these mechanisms."""
+    return _restarts_all(protection, of_launcher=False)
+
+
+def launcher_restarts_all(protection: Container[str]) -> bool:
+    """Return whether the job's launcher starts all ranks again by one of these mechanisms."""
+    return _restarts_all(protection, of_launcher=True)
+
+
+def _restarts_all(protection: Container[str], *, of_launcher: bool) -> bool:
+    return any(
+        mechanism.restarts_all and mechanism.of_launcher == of_launcher and mechanism.name in protection
+        for mechanism in registered()
+    )
 
 
 def mechanism_names() -> tuple[str, ...]:
     """Return the names of :func:`registered`."""
     return tuple(mechanism.name for mechanism in registered())
+
+
+def switch_names() -> tuple[str, ...]:
+    """Return the names of those that have a switch in MS_ENABLE_TFT: the framework or the SDK has a part in them."""
+    return tuple(mechanism.name for mechanism in registered() if not mechanism.of_launcher)

@@ -66,7 +66,7 @@ class RegisteredWord:
 
 
 Mechanism = Annotated[str, RegisteredWord(mechanism_names)]
-"""The high-availability mechanisms, by their names in MS_ENABLE_TFT."""
+"""The high-availability mechanisms, by their names in MS_ENABLE_TFT, and those of launchers."""
 
 Strategy = Literal["retry", "recover-in-place", "recover", "elastic-training", "dump", "exit"]
 """MindCluster's recovery strategies (``recover-strategy``), the most preferred one first."""
@@ -92,7 +92,7 @@ Handler = Literal["stop", "clean", "repair", "rollback", "rebuild_group", "save_
 """Handlers of the framework that the MindIO TFT SDK calls in a rank, by the names under which they are registered."""
 
 MEASURES = frozenset(
-    {"detection", "stop", "save", "repair", "exit", "relaunch", "load", "compile", "first step", "caught up"}
+    {"detection", "stop", "save", "repair", "exit", "relaunch", "import", "load", "compile", "first step", "caught up"}
     | {"total", "rollback", "stalled"}
 )
 """Quantities that can be compared between two runs: the phases of a recovery, and its and the saving's costs."""

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import argparse
 import re
+import time
+from datetime import timedelta
 from pathlib import Path
 
 import torch
@@ -50,12 +52,15 @@ def main() -> None:
     options.add_argument("--steps", type=int, default=12)
     options.add_argument("--save-every", type=int, default=4)
     options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--timeout", type=float, help="seconds after which a collective gives up")
+    options.add_argument("--pause", type=float, default=0.0, help="seconds between two steps")
     options.add_argument("--directory", type=Path, default=Path("checkpoints"))
     args = options.parse_args()
     torch.manual_seed(args.seed)
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
-    distributed.init_process_group("gloo")
+    timeout = None if args.timeout is None else timedelta(seconds=args.timeout)
+    distributed.init_process_group("gloo", timeout=timeout)
     rank, ranks = distributed.get_rank(), distributed.get_world_size()
 
     model = nn.Sequential(nn.Linear(FEATURES, 32), nn.ReLU(), nn.Dropout(0.1), nn.Linear(32, CLASSES))
@@ -92,6 +97,7 @@ def main() -> None:
                 torch.save(state, unfinished)
                 unfinished.replace(args.directory / f"step-{step}.pt")
             distributed.barrier()
+        time.sleep(args.pause)
     distributed.destroy_process_group()
 
 

@@ -119,6 +119,7 @@ def test_the_protection_becomes_mindspores_switches(make: Make, tmp_path: Path) 
     assert (environment["MS_TFT_IP"], environment["MS_TFT_PORT"]) == ("127.0.0.1", "21001")
     assert environment["TTP_LOG_PATH"] == str(tmp_path / "logs" / "ttp")
     assert tft_switches(()) == "{}"
+    assert tft_switches(("TTP", "ELASTIC")) == "{TTP:1}"
 
 
 def test_without_protection_no_switch_is_set(make: Make) -> None:

@@ -130,6 +130,15 @@ def scenario(request: pytest.FixtureRequest, tmp_path: Path) -> Scenario:
     return Scenario(request.param, tmp_path)
 
 
+def test_a_mechanism_of_a_launcher_has_no_switch(scenario: Scenario) -> None:
+    said = scenario.refused('environment: {MS_ENABLE_TFT: "{ELASTIC:1}"}')
+    assert "there is no mechanism 'ELASTIC'" in said
+
+
+def test_a_mechanism_of_another_launcher_is_refused(scenario: Scenario) -> None:
+    assert "ELASTIC" in scenario.refused("protection: [ELASTIC]")
+
+
 def test_the_line_of_the_variable_is_named(scenario: Scenario) -> None:
     said = scenario.refused('environment: {MS_ENABLE_TFT: "{TTP: 1}"}')
     assert f"scenario.yaml:{scenario.line('MS_ENABLE')}:17: MS_ENABLE_TFT: 'TTP: 1' has a blank at the colon" in said

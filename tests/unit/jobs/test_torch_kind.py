@@ -66,6 +66,16 @@ def test_the_store_of_the_ranks_is_their_own_unless_the_scenario_shares_it(launc
     assert "TORCH_DISABLE_SHARE_RDZV_TCP_STORE" not in shared.environment
 
 
+def test_torchrun_starts_ranks_again_as_often_as_the_mechanism_may(launch: Any) -> None:
+    def restarts(**job: Any) -> str:
+        return next(word for word in KIND.command(launch(scenario(**job))).argv if word.startswith("--max-restarts"))
+
+    assert restarts(protection=["ELASTIC"], restart_limit=2) == "--max-restarts=2"
+    assert restarts(protection=["ELASTIC"]) == "--max-restarts=3"
+    assert restarts(protection=["RSC"], restart_limit=2) == "--max-restarts=0"
+    assert "MS_ENABLE_TFT" not in KIND.command(launch(scenario(protection=["ELASTIC"]))).environment
+
+
 def test_a_node_starts_its_own_ranks_and_meets_at_the_first_node(launch: Any, tmp_path: Path) -> None:
     place = Place(1, 2, (2, 3), 4, "10.0.0.2", "10.0.0.1", tmp_path)
     command = KIND.command(launch(scenario(torchrun={"rendezvous": "static"}), place=place))

@@ -50,6 +50,28 @@ def test_another_interval_is_told_with_what_to_write() -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "stated_timeout", "words"),
+    [
+        ([10.0, 10.0], 10.0, []),
+        ([10.0, 10.0], None, []),
+        ([None, None], 10.0, []),
+        ([10.0, 60.0], 10.0, []),
+        ([60.0, 60.0], 10.0, ["a timeout of 60 s, and job.torchrun.group_timeout says 10 s: write group_timeout: 60s"]),
+    ],
+)
+def test_another_timeout_of_the_process_group_is_told(
+    given: list[float | None], stated_timeout: float | None, words: list[str]
+) -> None:
+    ready = [
+        Event("group.ready", rank, rank, "agent", rank, "train", rank, 100, {"timeout": seconds} if seconds else {})
+        for rank, seconds in enumerate(given)
+    ]
+    told = list(misstated(stated(12, None), History((*ready, *trained(12, 12).events)), stated_timeout))
+    assert len(told) == len(words)
+    assert all(word in text for word, text in zip(words, told, strict=True))
+
+
+@pytest.mark.parametrize(
     "baseline",
     [trained(12, 11), trained(12), trained(9, 9, saves=[4, 6]), trained(9, 9)],
     ids=["ranks disagree", "one rank only", "no regular saves", "no save"],

@@ -1,0 +1,76 @@
+"""The jobs in which torchrun cannot start ranks again, or not in a way that can be planned, refused in the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from chaos.mechanisms.elastic.plan import NAME
+from chaos.plan.problems import Problems
+from chaos.plan.rules.constraints import Violation
+from chaos.plan.schedule import Scheduled
+from chaos.plan.traits import JobTraits
+from chaos.scenario.models.scenario import Scenario
+
+STORE = (
+    "torchrun hands the same store to every start of the ranks, with the addresses of the ended ranks in it "
+    "(PyTorch 2.6 and later: torch/distributed/elastic/rendezvous, pytorch#135712)"
+)
+
+
+def check(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, problems: Problems) -> None:
+    """Note why ELASTIC has no effect in this job, or an effect that this version does not plan."""
+    del faults
+    if NAME not in scenario.job.protection:
+        return
+    for violation in (*_launcher(scenario, traits), *_store(scenario)):
+        problems.add(violation.path, violation.message, text=violation.text, hint=violation.hint)
+    if scenario.cluster.nodes > 1:
+        problems.add(
+            "cluster.nodes",
+            f"{NAME} on several nodes is not yet planned by this version: each node has a torchrun, which notices the "
+            "end of ranks elsewhere later, and waits for the others",
+            text=str(scenario.cluster.nodes),
+            hint="use nodes: 1",
+        )
+
+
+def _launcher(scenario: Scenario, traits: JobTraits) -> Iterator[Violation]:
+    """Yield why the launcher of the job does not start ranks again."""
+    if traits.mechanisms is not None and NAME not in traits.mechanisms:
+        return  # refused already
+    if not traits.launcher_restarts:
+        yield Violation(
+            "job.protection",
+            f"{NAME} is a restart by torchrun, and the launcher of job kind {scenario.job.kind!r} starts no rank again",
+            text=NAME,
+            hint="take it out, or use the job kind torch",
+        )
+    elif scenario.job.command is not None:
+        yield Violation(
+            "job.command",
+            f"the options of this launcher say whether it starts ranks again, and how often, so {NAME} cannot be "
+            "planned",
+            text=" ".join(scenario.job.command)[:80],
+            hint="leave job.command out, so that torchrun starts the ranks, or use job.supervised",
+        )
+
+
+def _store(scenario: Scenario) -> Iterator[Violation]:
+    """Yield the sharing of one store by all starts, unless the scenario shows what comes of it."""
+    options = scenario.job.torchrun
+    if scenario.known is not None:
+        return
+    if options.store == "shared":
+        yield Violation(
+            "job.torchrun.store",
+            f"{STORE}: the new ranks fail to connect, or hang",
+            text=options.store,
+            hint="leave it out, so that each start has a store of its own, or name a finding",
+        )
+    elif options.rendezvous == "static":
+        yield Violation(
+            "job.torchrun.rendezvous",
+            f"with the static rendezvous {STORE}: the new ranks hang, and no option gives them another",
+            text=options.rendezvous,
+            hint="use c10d, or name a finding",
+        )

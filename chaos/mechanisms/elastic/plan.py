@@ -1,0 +1,93 @@
+"""ELASTIC: torchrun ends all ranks when one has failed, and starts all again, as often as ``--max-restarts`` allows.
+
+The script goes on from its newest checkpoint. Source: PyTorch, torchrun (Elastic Launch): on failures or membership
+changes all surviving workers are killed, so that a script has to save its progress.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chaos.mechanisms.all_ranks_plan import Restarter, refuse_others, restarted
+from chaos.plan.describe import ranks
+from chaos.plan.recovery.incident import Incident
+from chaos.plan.recovery.response import Answer, Context
+from chaos.plan.schedule import Scheduled
+from chaos.scenario.models.scenario import Scenario
+
+NAME = "ELASTIC"
+
+DOCUMENT = "PyTorch, Elastic Launch"
+
+GROUP_TIMEOUT = "job.torchrun.group_timeout"
+
+_RESTARTER = Restarter(name=NAME, actor="torchrun", short="torchrun", ends="stops", source=DOCUMENT, saver_unknown=True)
+
+
+SHUTDOWN = 30.0
+"""Seconds from torchrun's SIGTERM to its SIGKILL (``SubprocessContext._close`` of PyTorch 2.1 to 2.13)."""
+
+
+def answer(context: Context, incident: Incident) -> Answer | None:
+    """Return a restart of all ranks; None where ELASTIC is off. Past the limit of restarts, torchrun ends the job."""
+    if NAME not in context.on:
+        return None
+    refuse_others(context, _RESTARTER)
+    _check_noticed(context, incident)
+    found = restarted(context, incident, _RESTARTER)
+    noticed = _noticed(context.scenario, incident)
+    return replace(found, how=f"{noticed}; {found.how}") if noticed and found.how else found
+
+
+def is_silent(fault: Scheduled) -> bool:
+    """Return whether the ranks of a fault live on in silence."""
+    return fault.effect.suspends or fault.effect.hangs
+
+
+def leaves_well(fault: Scheduled) -> bool:
+    """Return whether the ranks of a fault end with exit code 0, as if they had trained to the end."""
+    return fault.effect.ends and fault.fault.parameters.get("code") == 0
+
+
+def group_timeout(scenario: Scenario) -> float:
+    """Return the stated timeout of the process group in seconds; 0 where the scenario states none."""
+    return scenario.job.torchrun.group_timeout or 0.0
+
+
+def _noticed(scenario: Scenario, incident: Incident) -> str:
+    """Return who notices faults that torchrun does not notice by itself; empty where it does."""
+    silent = [fault for fault in incident.faults if is_silent(fault)]
+    quiet = [fault for fault in incident.faults if leaves_well(fault)]
+    if silent:
+        text = (
+            f"torchrun takes no notice of {ranks(silent[0].fault.ranks)}, until the collectives of the other ranks "
+            f"give up after {group_timeout(scenario):g} s ({GROUP_TIMEOUT}) and these ranks end"
+        )
+        stopped = any(fault.effect.suspends for fault in silent)
+        return f"{text}; a stopped rank ends by SIGKILL only, {SHUTDOWN:g} s after SIGTERM" if stopped else text
+    if quiet:
+        return (
+            f"torchrun takes exit code 0 of {ranks(quiet[0].fault.ranks)} for the end of the training, until the other "
+            "ranks lose their connections and end"
+        )
+    return ""
+
+
+def _check_noticed(context: Context, incident: Incident) -> None:
+    """Note ranks that only other ranks can notice, where nothing says when these give up.
+
+    gloo reports a closed connection at once. What the collectives of a device do was not seen.
+    """
+    scenario = context.scenario
+    on_device = scenario.job.device != "CPU"
+    unnoticed = [fault for fault in incident.faults if is_silent(fault) or (on_device and leaves_well(fault))]
+    if not unnoticed or group_timeout(scenario):
+        return
+    fault = unnoticed[0]
+    context.problems.add(
+        f"{fault.path}.kind",
+        f"torchrun takes no notice of {ranks(fault.fault.ranks)} until the collectives of the other ranks time out, "
+        "and the scenario does not say when (PyTorch's default: 30 min with gloo, 10 min with other backends)",
+        text=fault.fault.kind,
+        hint=f"give init_process_group a short timeout in the script, and write it as {GROUP_TIMEOUT}",
+    )

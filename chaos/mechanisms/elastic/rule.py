@@ -1,0 +1,45 @@
+"""Part of check ``mechanism``: torchrun stopped every rank and started every rank again, and stayed itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaos.evidence.statement_data import about
+from chaos.evidence.timestamp import Timestamp
+from chaos.mechanisms.all_ranks_phases import started_again
+from chaos.mechanisms.all_ranks_processes import judge_launcher, judge_order, old_and_new
+from chaos.mechanisms.all_ranks_state import judge_checkpoint, judge_cost
+from chaos.mechanisms.case import Case
+from chaos.mechanisms.elastic.ends import judge_ends
+from chaos.mechanisms.elastic.named import note_named
+from chaos.mechanisms.elastic.phases import phase_ends
+from chaos.mechanisms.elastic.progress import judge_progress
+from chaos.mechanisms.markers import Launch
+from chaos.mechanisms.registry import Rule
+
+
+def judge(case: Case) -> None:
+    """Judge the processes by torchrun's record, which collected their exit statuses, and by the kernel's."""
+    number, collector = case.window.number, case.collector
+    expected = f"torchrun stops all ranks and starts all again in recovery {number}, and stays itself"
+    old, new = old_and_new(case)
+    if not new:
+        collector.fail(
+            expected, f"no rank was started again in recovery {number}", case.line, data=about(case.window.hit)
+        )
+        collector.close()
+        return
+    judge_launcher(case, new, expected)
+    collector.settle(expected, f"{len(new)} processes in the place of {len(old)}", case.line)
+    judge_ends(case, old)
+    judge_order(case, old, new)
+    judge_checkpoint(case, new)
+    judge_cost(case, old)
+    note_named(case, old)
+
+
+def _phase_ends(launch: Launch, after: int) -> Iterator[tuple[str, Timestamp | str]]:
+    return phase_ends(launch.plan, launch.history, after)
+
+
+RULE = Rule(handlers=(), judge=judge, phase_ends=_phase_ends, judge_launch=judge_progress, acted=started_again)
