@@ -35,7 +35,7 @@ LONGEST = 300
 
 _CHUNK = 1 << 20
 _FIRST = ("train",)
-_MARKS = ("ERROR", " error ", "CRITICAL", " critical ", "FATAL", " fatal ", "EXCEPTION", "Error", "Exception")
+_MARKS = ("ERROR", " error ", "CRITICAL", " critical ", "FATAL", " fatal ", "EXCEPTION", "Error", "Exception", ":[E")
 _IN_BYTES = (*(mark.encode() for mark in _MARKS), b"\nE", b"\nF")
 _RAISED = re.compile(r"[A-Za-z_][\w.]{0,120}(?:Error|Exception)(?::|$)")
 _WORKER = re.compile(r"worker_(\d{1,9})(?:\.before-\d{1,9})?\.log")

@@ -49,6 +49,14 @@ def test_the_end_of_a_traceback_is_an_error_and_its_source_lines_are_none(tmp_pa
     assert first_errors(tmp_path) == (FirstError("train", 1, "logs/train/worker_1.log", 3, "ValueError: no"),)
 
 
+def test_an_error_of_pytorch_itself_is_one(tmp_path: Path) -> None:
+    watchdog = (
+        "[E1003 18:37:01.833575187 ProcessGroupNCCL.cpp:621] [Rank 1] Watchdog caught collective operation timeout"
+    )
+    write(tmp_path, "worker_1.log", "step 1 loss 0.5", f"[rank1]:{watchdog}", f"[rank1]:{watchdog.replace('[E', '[W')}")
+    assert first_errors(tmp_path) == (FirstError("train", 1, "logs/train/worker_1.log", 2, watchdog),)
+
+
 def test_what_many_logs_say_is_told_once(tmp_path: Path) -> None:
     for rank in range(5):
         write(tmp_path, f"worker_{rank}.log", f"RuntimeError: rank {rank} lost its peer")

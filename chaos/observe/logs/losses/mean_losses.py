@@ -3,10 +3,15 @@
 Where each step has a line, the mean is the step's own loss. Elsewhere it is that of several steps, and after a restart
 of other steps than without one: compared with a fault-free run it would differ for no reason. Such a log has no losses
 here, so that a check has no evidence in it.
+
+From core_v0.16 on Megatron prints the first step of each process without beginning a new mean, so that the second line
+holds the mean of two steps. These versions also print microseconds, by which the line is known (source of core_v0.12 to
+2026-08).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timezone
@@ -25,13 +30,20 @@ MARKS = (" | consumed samples:", " - INFO - step: ")
 """Texts of which every line of a step of these frameworks has one."""
 
 
+_GOES_ON = re.compile(r"\.\d{6}\] {1,4}iteration ")
+
+
 class _Row(NamedTuple):
-    """A line of a step. ``loss`` is None where it has none."""
+    """A line of a step. ``loss`` is None where it has none.
+
+    ``goes_on``: the mean of a process's first line goes on in its second.
+    """
 
     line: int
     step: int
     loss: float | None
     places: int
+    goes_on: bool
 
 
 def mean_losses(columns: LossColumns) -> LossColumns | None:
@@ -42,7 +54,7 @@ def mean_losses(columns: LossColumns) -> LossColumns | None:
     rows = list(_rows(columns.others))
     if not rows:
         return None
-    kept = [row for row in rows if row.loss is not None] if _every_step([row.step for row in rows]) else []
+    kept = [row for row in _own(rows) if row.loss is not None] if _every_step([row.step for row in rows]) else []
     return replace(
         columns,
         line=np.array([row.line for row in kept], np.int64),
@@ -62,7 +74,23 @@ def _rows(lines: Iterable[tuple[int, str]]) -> Iterator[_Row]:
         for event, _ in read_line(readers, text.removesuffix("\r")):
             if event.kind == STEP and event.step:
                 loss, places = event.fields.get("loss"), event.fields.get("places", -1)
-                yield _Row(number, event.step, None if loss is None else float(loss), int(places))
+                own = None if loss is None else float(loss)
+                yield _Row(number, event.step, own, int(places), _GOES_ON.search(text) is not None)
+
+
+def _own(rows: Sequence[_Row]) -> Iterator[_Row]:
+    """Yield the lines whose loss is that of their step alone.
+
+    A step that is no later than the one before is the first of another process, or of a rollback: the line after it is
+    left out all the same.
+    """
+    before: int | None = None
+    is_second = False
+    for row in rows:
+        begins = before is None or row.step <= before
+        if begins or not (is_second and row.goes_on):
+            yield row
+        before, is_second = row.step, begins
 
 
 def _every_step(steps: Sequence[int]) -> bool:
