@@ -27,7 +27,8 @@ class LogReader(ABC):
     """Whether its lines mean nothing in another log: it is chosen after all others, and reads only if chosen."""
 
     asked_last: bool = False
-    """Whether it takes all lines that the others leave."""
+    """Whether it takes lines that all others leave, those of other packages included, even in a log that it
+    recognises."""
 
     def __init__(self, tz: tzinfo | None = None) -> None:
         self._wall = WallTime(tz)

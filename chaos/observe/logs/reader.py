@@ -81,14 +81,15 @@ def built_in_readers(tz: tzinfo | None = None) -> list[LogReader]:
 def choose_reader(first_lines: Sequence[str], readers: Sequence[LogReader]) -> LogReader | None:
     """Return the first reader that recognises the content, or None. The name of a file decides nothing."""
     first_lines = [split_records(strip_launcher(line).text)[-1] for line in first_lines]
-    ordered = sorted(readers, key=lambda reader: reader.only_when_chosen)
+    ordered = sorted(readers, key=lambda reader: (reader.only_when_chosen, reader.asked_last))
     return next((reader for reader in ordered if reader.recognises(first_lines)), None)
 
 
 def in_order(first: LogReader | None, readers: Sequence[LogReader]) -> list[LogReader]:
     """Return the readers for a log, in the order in which they are asked. ``first`` is the chosen one."""
-    others = [reader for reader in readers if reader is not first and not reader.only_when_chosen]
-    return [*([] if first is None else [first]), *sorted(others, key=lambda reader: reader.asked_last)]
+    before = [] if first is None or first.asked_last else [first]
+    others = [reader for reader in readers if reader not in before and not reader.only_when_chosen]
+    return [*before, *sorted(others, key=lambda reader: reader.asked_last)]
 
 
 def read_log(
@@ -207,16 +208,21 @@ def _read_records(readers: Sequence[LogReader], line: str, rank: int | None) -> 
         only = _read(readers, line, rank)
         return [] if only is None else [only]
     knowing = [reader for reader in readers if not reader.asked_last]
-    events = [_read(knowing, part) for part in (*before, last)]
-    for index, part in enumerate(before):
-        if (result := events[index]) is not None and result[0].kind in (STEP, LOSS):
-            events[index] = _read(knowing, part + TORN)
+    events = [*(_read_cut(knowing, part) for part in before), _read(knowing, last)]
     whole = None if any(events) else _read(knowing, line)
     if whole is not None and whole[0].kind not in (STEP, PROGRESS):
         return [whole]
     left = [reader for reader in readers if reader.asked_last]
-    every = (event or _read(left, part) for event, part in zip(events, (*before, last), strict=True))
+    rest = (*(_read_cut(left, part) for part in before), _read(left, last))
+    every = (event or other for event, other in zip(events, rest, strict=True))
     return [event for event in every if event is not None]
+
+
+def _read_cut(readers: Sequence[LogReader], part: str) -> tuple[LogEvent, bool] | None:
+    """Return the event of a part of a line that breaks off: without a number at its end, which may be cut."""
+    result = _read(readers, part)
+    is_cut = result is not None and result[0].kind in (STEP, LOSS)
+    return _read(readers, part + TORN) if is_cut else result
 
 
 def _read(readers: Sequence[LogReader], line: str, rank: int | None = None) -> tuple[LogEvent, bool] | None:

@@ -77,6 +77,7 @@ class ScriptLogReader(LogReader):
 
     name = "script"
     own_rank = True
+    asked_last = True  # a reader of the user's own knows a script better
 
     def recognises(self, first_lines: Sequence[str]) -> bool:
         """Return whether a line with a loss is among them."""

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from chaos.observe.logs.log_event import LogEvent
+from chaos.observe.logs.log_reader import LogReader
 from chaos.observe.logs.losses.other_losses import counts
-from chaos.observe.logs.reader import built_in_readers, read_line, read_log
+from chaos.observe.logs.reader import LogScan, built_in_readers, read_line, read_log
+from chaos.observe.logs.tail import LogTail
 from chaos.observe.logs.torch.script_log import ScriptLogReader
 
 READER = ScriptLogReader(timezone.utc)
@@ -84,6 +88,35 @@ def test_no_check_takes_such_a_number_for_a_step_of_the_job(tmp_path: Path) -> N
     events = list(read_log(path, built_in_readers(timezone.utc)))
     assert [event.kind for event in events] == ["train.loss", "train.loss"]
     assert not any(counts(event, 0) for event in events)
+
+
+class OwnReader(LogReader):
+    """Of a user who knows that the script counts from 0."""
+
+    name = "own"
+
+    def recognises(self, first_lines: Sequence[str]) -> bool:
+        return False
+
+    def read(self, line: str) -> LogEvent | None:
+        step = line.removeprefix("iter ").partition(":")[0]
+        return LogEvent("train.step", step=int(step) + 1) if line.startswith("iter ") else None
+
+
+def test_a_reader_of_the_users_own_comes_before_it(tmp_path: Path) -> None:
+    path = tmp_path / "worker_0.log"
+    path.write_text("iter 0: loss 4.2, time 1ms\niter 1: loss 4.1, time 1ms\nstep 7 loss 0.5\n")
+    scan = LogScan()
+    events = list(read_log(path, [*built_in_readers(timezone.utc), OwnReader()], scan=scan))
+    assert [(event.kind, event.step) for event in events] == [
+        ("train.step", 1),
+        ("train.step", 2),
+        ("train.loss", None),
+    ]
+    assert scan.reader == "script"
+    tail = LogTail(path.open("rb"), [*built_in_readers(timezone.utc), OwnReader()], name="log")
+    assert [event.step for event in tail.new_events()] == [1, 2, None]
+    tail.close()
 
 
 def test_torchtitan_tells_a_step_of_the_job_and_its_time() -> None:
