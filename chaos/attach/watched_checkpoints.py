@@ -1,9 +1,12 @@
-"""Checkpoints of an attached job, as they appear in its working directories and in the named directory."""
+"""Checkpoints of an attached job, as they appear in its working directories and in the named directory.
+
+They are known by the names that MindSpore and MindFormers give, or by their content.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from chaos.attach.event import JobEvent
@@ -11,6 +14,7 @@ from chaos.base.clock import Clock
 from chaos.base.walking import MAX_LEVELS, TooDeep, Unseen, walk
 from chaos.machine.running.directories import FileKey, key_of
 from chaos.machine.running.running import JobProcess
+from chaos.observe.checkpoints.by_content import find_by_content, is_finished
 from chaos.observe.checkpoints.layout import CheckpointFile, find_checkpoints
 
 _SCAN_SECONDS = 5.0
@@ -27,11 +31,13 @@ class _Place:
     searched: bool = False
     given_up: bool = False
     reported: bool = False
+    looked_into: dict[tuple[int, ...], bool] = field(default_factory=dict)
 
     def files(self) -> dict[Path, tuple[FileKey, CheckpointFile]]:
         """Return the finished checkpoints in it, by their paths as the job sees them."""
         checkpoints = {}
-        for checkpoint in find_checkpoints(self.reached, unseen=None):
+        by_content = find_by_content(self.reached, unseen=None, finished=self._is_finished)
+        for checkpoint in (*find_checkpoints(self.reached, unseen=None), *by_content):
             try:
                 status = checkpoint.path.stat()
             except OSError:  # removed meanwhile
@@ -42,6 +48,17 @@ class _Place:
                     checkpoint,
                 )
         return checkpoints
+
+    def _is_finished(self, path: Path) -> bool:
+        """Return whether it is a finished checkpoint by its content; each state of a file is looked into once."""
+        try:
+            status = path.lstat()
+        except OSError:  # removed meanwhile
+            return False
+        state = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+        if state not in self.looked_into:
+            self.looked_into[state] = is_finished(path)
+        return self.looked_into[state]
 
 
 class WatchedCheckpoints:

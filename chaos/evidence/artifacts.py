@@ -18,6 +18,7 @@ from chaos.base.plain_files import open_plain
 from chaos.base.walking import Unseen, entries_below, walk
 from chaos.history.reader import History
 from chaos.observe.checkpoints.layout import DIGESTED, CheckpointFile, find_checkpoints, find_temporary_directories
+from chaos.observe.checkpoints.registered import directory_marks, is_broken_off
 from chaos.observe.checkpoints.saved_state import SavedState, read_saved_state
 from chaos.observe.logs.device_log import DeviceLogReader
 from chaos.observe.logs.log_event import LogEvent
@@ -134,7 +135,8 @@ class Artifacts:
         """Return the kept file of a path that a process recorded, or None.
 
         The run may have been copied, so an absolute path is matched by the part from the job's directory on; a
-        relative one belongs to the job's directory.
+        relative one belongs to the job's directory. For a directory that is one checkpoint it is the file by which it
+        is known.
         """
         parts = PurePosixPath(recorded).parts
         if ".." in parts:
@@ -142,9 +144,11 @@ class Artifacts:
         starts = [index + 1 for index, part in enumerate(parts) if part == "job"] if recorded.startswith("/") else [0]
         for start in reversed(starts):
             candidate = self.job_dir.joinpath(*parts[start:])
-            for kept in (candidate, candidate.with_name(candidate.name + DIGESTED)):
-                if _is_plain_below(self.job_dir, kept):
-                    return kept
+            marks = (candidate / mark for mark in directory_marks())  # of a directory that is one checkpoint
+            for path in (candidate, *marks):
+                for kept in (path, path.with_name(path.name + DIGESTED)):
+                    if _is_plain_below(self.job_dir, kept):
+                        return kept
         return None
 
     # A log's name on anything but a plain file, a link included, is an error for the reader: a log that
@@ -302,3 +306,5 @@ def _unfinished(root: Path, unseen: Unseen) -> Iterator[Path]:
     for directory, subdirectories, files in walk(root, unseen):
         yield from (Path(directory, name) for name in subdirectories if name.endswith("_tmp"))
         yield from (Path(directory, name) for name in files if name.endswith((".tmp", ".partial")))
+        if is_broken_off(files):
+            yield Path(directory)

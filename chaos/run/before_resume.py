@@ -27,7 +27,7 @@ def look_at_saves(run_dir: Path, kind: SavedKind, history: HistoryWriter) -> boo
     named = {checkpoint.path for checkpoint in artifacts.checkpoints}
     files = owners_of(recorded, artifacts)
     paths = [*(checkpoint.path for checkpoint in files.owned), *(file.path for file in files.unowned)]
-    for path in (candidate for candidate in paths if candidate not in named):
+    for path in dict.fromkeys(candidate for candidate in paths if candidate not in named):
         where = artifacts.relative(path)
         try:
             history.record(REMEMBERED, attempt=RESUME, path=where, state=asdict(artifacts.read_checkpoint(path)))

@@ -28,6 +28,7 @@ class DcpWriter:
     streams: dict[int, bytes] = field(default_factory=dict)
     described: dict[str, Any] = field(default_factory=dict)
     stored: dict[Any, Any] = field(default_factory=dict)
+    save_id: str = "one"
 
     def value(self, name: str, value: Any, rank: int = 0) -> None:
         """A value that is no tensor."""
@@ -63,6 +64,7 @@ class DcpWriter:
             for key, info in self.stored.items()
         }
         fields = {"state_dict_metadata": self.described, "planner_data": {}, "storage_data": stored}
+        fields["storage_meta"] = Called(f"{METADATA}.StorageMeta", (), {"save_id": self.save_id})
         return TorchSave().pickle(Called(f"{METADATA}.Metadata", (), fields))
 
     def write(self, directory: Path) -> Path:
@@ -88,7 +90,7 @@ def rows(ranks: int, size: int) -> list[tuple[int, Sequence[slice]]]:
 
 def job_directory(step: int, ranks: int = 2) -> DcpWriter:
     """The checkpoint of a small job whose state is cut between its ranks."""
-    writer = DcpWriter()
+    writer = DcpWriter(save_id=f"save {step}")
     weight = np.arange(12, dtype=np.float32).reshape(4, 3) + step
     writer.tensor("model.net.weight", weight, [(rank, (*place, slice(0, 3))) for rank, place in rows(ranks, 4)])
     writer.tensor("optim.state.net.weight.exp_avg", weight / 8, [(r, (*at, slice(0, 3))) for r, at in rows(ranks, 4)])

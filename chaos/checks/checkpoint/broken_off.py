@@ -1,7 +1,8 @@
 """Saves broken off by the planned end of their process: their leftovers are no dirt.
 
-MindSpore writes a checkpoint under a temporary name and renames it when it is whole. A process that is ended in between
-leaves the temporary file, and no component is to blame for it.
+MindSpore writes a checkpoint under a temporary name and renames it when it is whole; PyTorch writes under the name that
+it is given. A process that is ended in between leaves the temporary file, or a part of the file, and no component is to
+blame for it.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from chaos.evidence.facts import TRAIN
 from chaos.evidence.recovery_windows import reaches_the_end
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.observe.checkpoints.registered import format_named
 from chaos.plan.model import Plan
 
 _FORMATS = (".ckpt", ".safetensors")
 
 
 def broken_off(plan: Plan, history: History, artifacts: Artifacts) -> set[str]:
-    """Return the temporary names, in the run's terms, of periodic saves that the planned end of a process broke off.
+    """Return the names, in the run's terms, of unfinished files of periodic saves that a planned end broke off.
 
     A process ends as planned when a fault takes it, when its rank gets a new process, or when the plan ends the whole
     launch; a process that has exited with 0 does not count. Only its last save can have been under way.
@@ -68,5 +70,8 @@ def _temporary(path: object) -> tuple[str, ...]:
     """Return the possible names of a file while it is written; a path without a name has none."""
     if not isinstance(path, str) or not PurePosixPath(path).name:
         return ()
+    # MindSpore adds the format to a name that has none; files of a format of its own name are written and renamed.
+    named = any(format_named(PurePosixPath(path).name + end) for end in ("", ".ckpt"))
+    in_place = () if named else (path,)
     bare = next((path.removesuffix(end) for end in _FORMATS if path.endswith(end)), path)
-    return f"{bare}.tmp", f"{bare}.partial", f"{path}.partial"
+    return *in_place, f"{bare}.tmp", f"{bare}.partial", f"{path}.partial"

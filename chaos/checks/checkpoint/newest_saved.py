@@ -5,6 +5,8 @@ Older checkpoints may be gone, since jobs keep a few only. A file that the job h
 
 from __future__ import annotations
 
+from pathlib import PurePosixPath
+
 from chaos.checks.history.torn_tails import GONE
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.background import is_background, written
@@ -17,6 +19,7 @@ from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoints.checkpoint import CheckpointError
+from chaos.observe.checkpoints.registered import is_part
 from chaos.plan.model import Plan
 
 EXPECTED = "the last checkpoint of each rank is there"
@@ -26,7 +29,9 @@ def judge_newest(plan: Plan, history: History, artifacts: Artifacts, collector: 
     """Judge the last periodic save of each rank. Says nothing where no rank has saved, or all saves are elsewhere."""
     newest: dict[int, Event] = {}
     for event in history.select("checkpoint.end", kind="periodic"):
-        if event.rank is not None and _is_written(history, event):
+        # A part of a directory that is one checkpoint ends before the whole does.
+        part = is_part(PurePosixPath(str(event.data.get("path"))).name)
+        if event.rank is not None and not part and _is_written(history, event):
             newest[event.rank] = event
     lost = {rank: save for rank, save in newest.items() if kept_of(save, artifacts) is None}
     if newest and len(lost) == len(newest) and not periodic(history, artifacts):

@@ -18,6 +18,7 @@ from chaos.evidence.checkpoints.owner import OwnedCheckpoint, OwnerUnknown
 from chaos.evidence.checkpoints.parameters import is_optimizer_state
 from chaos.evidence.checkpoints.periodic import outside_text, periodic
 from chaos.evidence.checkpoints.saved import outside, unowned
+from chaos.evidence.checkpoints.sharded import as_held
 from chaos.evidence.checkpoints.stored import COUNTER, STEP, steps_by_name
 from chaos.evidence.checkpoints.whole import is_converted, lacking, unequal
 from chaos.evidence.collect import Collector
@@ -149,7 +150,8 @@ def _judge_unreadable(
     """
     where = artifacts.relative(file.path)
     saved_as = file.path.with_name(file.path.name.removesuffix(DIGESTED))
-    broken = artifacts.relative(saved_as.with_suffix(".tmp")) in unfinished or _is_open(saved_as, history, artifacts)
+    names = {artifacts.relative(path) for path in (saved_as, saved_as.parent, saved_as.with_suffix(".tmp"))}
+    broken = not names.isdisjoint(unfinished) or _is_open(saved_as, history, artifacts)
     if broken or is_damaged(history, where):
         return
     observation = f"{what} is damaged: {error.problem}"
@@ -208,13 +210,15 @@ def _lacks(file: OwnedCheckpoint, state: SavedState, missing: list[str], every: 
 
 
 def _judge(
-    file: OwnedCheckpoint, state: SavedState, step: str, recorded: list[Event], baseline: Baseline, collector: Collector
+    file: OwnedCheckpoint, whole: SavedState, step: str, recorded: list[Event], baseline: Baseline, collector: Collector
 ) -> None:
     missing: list[str] = []
     different: list[str] = []
     shared: list[str] = []
+    state = whole
     for event in recorded:
         theirs = event.data["parameters"]
+        state = as_held(whole, file.rank, theirs)
         missing = lacking(file, state, _asked(file, state, event, baseline.history))
         shared, different = unequal(state, theirs)
         if shared and not (missing or different):
@@ -230,40 +234,53 @@ def _judge(
             data=about(file.rank, step=step_of(last), file=where, parameters=missing),
         )
     if different:
-        count = f"{len(different)} of {len(shared)} parameters in rank {file.rank}'s file of step {step}"
-        observation = f"{count} differ: {text_list(different)}"
-        observation += origin(baseline, file.rank, different[0], state.digests, step_of(last))
-        # Both are of one run, so they are equal bit for bit, whatever the tolerance between two runs.
-        if is_converted(file):
-            observation += (
-                "; MindFormers saves bfloat16 as float32 in such a file, so that says nothing about the values"
-            )
-            collector.unknown(
-                EXPECTED,
-                observation,
-                where,
-                last.source,
-                data=about(file.rank, step=step_of(last), file=where, parameters=different, compared=len(shared)),
-            )
-        else:
-            collector.fail(
-                EXPECTED,
-                observation,
-                where,
-                last.source,
-                data=about(
-                    file.rank,
-                    step=step_of(last),
-                    file=where,
-                    parameters=different,
-                    compared=len(shared),
-                    quantity=SAVED,
-                    expected=last.data["parameters"][different[0]],
-                    seen=state.digests.get(different[0]),
-                ),
-            )
+        _say_different(file, state, step, last, (shared, different), baseline, collector)
     if not shared:
         observation = f"no parameter in rank {file.rank}'s file of step {step} can be compared"
         collector.unknown(
             EXPECTED, observation, where, last.source, data=about(file.rank, step=step_of(last), file=where)
+        )
+
+
+def _say_different(
+    file: OwnedCheckpoint,
+    state: SavedState,
+    step: str,
+    last: Event,
+    names: tuple[list[str], list[str]],
+    baseline: Baseline,
+    collector: Collector,
+) -> None:
+    """Say which values differ from the rank's last record; ``names`` are those compared, and those that differ."""
+    shared, different = names
+    where = baseline.artifacts.relative(file.path)
+    count = f"{len(different)} of {len(shared)} parameters in rank {file.rank}'s file of step {step}"
+    observation = f"{count} differ: {text_list(different)}"
+    observation += origin(baseline, file.rank, different[0], state.digests, step_of(last))
+    # Both are of one run, so they are equal bit for bit, whatever the tolerance between two runs.
+    if is_converted(file):
+        observation += "; MindFormers saves bfloat16 as float32 in such a file, so that says nothing about the values"
+        collector.unknown(
+            EXPECTED,
+            observation,
+            where,
+            last.source,
+            data=about(file.rank, step=step_of(last), file=where, parameters=different, compared=len(shared)),
+        )
+    else:
+        collector.fail(
+            EXPECTED,
+            observation,
+            where,
+            last.source,
+            data=about(
+                file.rank,
+                step=step_of(last),
+                file=where,
+                parameters=different,
+                compared=len(shared),
+                quantity=SAVED,
+                expected=last.data["parameters"][different[0]],
+                seen=state.digests.get(different[0]),
+            ),
         )

@@ -12,6 +12,7 @@ from chaos.evidence.checkpoints.owner import OwnedCheckpoint
 from chaos.evidence.checkpoints.parameters import is_appended, is_flag, is_replicated, is_slot
 from chaos.evidence.checkpoints.periodic import by_path, counted, periodic
 from chaos.evidence.checkpoints.saved import end_of_life, unowned
+from chaos.evidence.checkpoints.sharded import as_held
 from chaos.evidence.checkpoints.whole import lacking
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, digests, is_of_this_run, places, ranks_text, text_list
@@ -20,8 +21,6 @@ from chaos.evidence.statement_data import STATE, StatementData, about
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoints.checkpoint import CheckpointError
-from chaos.observe.checkpoints.mindformers_layout import ITERATION
-from chaos.observe.checkpoints.mindformers_records import METADATA
 from chaos.plan.model import Plan
 
 LOADED = "each rank loads the file of its own replica group"
@@ -42,7 +41,7 @@ def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, 
         for load in loads:
             file = _judge_file(plan, history, artifacts, files, rank, load, saved, collector)
             if file is not None:
-                chosen[rank] = parts.get((rank, file.path.parent), file) if _is_shared(file) else file
+                chosen[rank] = parts.get((rank, file.path.parent), file) if file.shared else file
         ends = history.select("load.end", attempt=RESUME, rank=rank)
         if len(ends) < len(made := loads_made(history, rank)):
             collector.fail(
@@ -100,7 +99,7 @@ def _judge_file(
         )
         return None
     group = next((group for group in plan.layout.replica_groups if rank in group), (rank,))
-    shared = _is_shared(file)
+    shared = file.shared
     if file.rank not in group and not shared:
         collector.fail(
             LOADED,
@@ -149,15 +148,6 @@ def _judge_step(
     return file
 
 
-def _is_shared(file: OwnedCheckpoint) -> bool:
-    """Return whether ranks read parts of each other's files.
-
-    In MindFormers' new layout ``metadata.json``, which several ranks share, names the file of each part of a parameter
-    (MindFormers 2.1, checkpoint/reshard.py).
-    """
-    return ITERATION.fullmatch(file.path.parent.name) is not None and file.path.with_name(METADATA).exists()
-
-
 def _judge_initial(
     history: History, artifacts: Artifacts, rank: int, file: OwnedCheckpoint, saved: int, collector: Collector
 ) -> None:
@@ -172,9 +162,9 @@ def _judge_initial(
         observation = f"rank {rank} loaded after its state was recorded"
         collector.unknown(RESTORED, observation, initial.source, last_load.source, data=data)
         return
-    state = state_at_resume(history, artifacts, file)
-    stored = state.digests
     parameters = initial.data.get("parameters") or {}
+    state = as_held(state_at_resume(history, artifacts, file), rank, parameters)
+    stored = state.digests
     same_rank = file.rank == rank
     shared = [
         name

@@ -16,6 +16,7 @@ from chaos.evidence.checkpoints.at_resume import state_at_resume, step_at_resume
 from chaos.evidence.checkpoints.damage import as_saved, loads_made
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint
 from chaos.evidence.checkpoints.parameters import is_appended, is_flag
+from chaos.evidence.checkpoints.sharded import as_held
 from chaos.evidence.facts import RESUME, is_of_this_run, text_list
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -99,7 +100,7 @@ def _decided(history: History, rank: int, reads: list[Read], expected: Collectio
     if not isinstance(held, dict) or not held:
         return []
     names = {name for name in held if not (is_flag(name) or is_appended(name))}
-    equal = {id(read): _equal(read, held, names) for read in reads}
+    equal = {id(read): _equal(read, rank, held, names) for read in reads}
     most = max(equal.values(), default=0)
     best = [read for read in reads if most and equal[id(read)] == most]
     best = [read for read in best if read.file in expected] or best
@@ -112,6 +113,9 @@ def _decided(history: History, rank: int, reads: list[Read], expected: Collectio
     return [read for read in reads if read in best or read in outside]
 
 
-def _equal(read: Read, held: Mapping[str, str], names: Iterable[str]) -> int:
+def _equal(read: Read, rank: int, held: Mapping[str, str], names: Iterable[str]) -> int:
     """Return how many parameters of the rank are the file's."""
-    return 0 if read.state is None else sum(read.state.digests.get(name) == held[name] for name in names)
+    if read.state is None:
+        return 0
+    digests = as_held(read.state, rank, held).digests
+    return sum(digests.get(name) == held[name] for name in names)

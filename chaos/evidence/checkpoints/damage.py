@@ -9,6 +9,7 @@ from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoints.mindformers_layout import ITERATION, PART
 from chaos.observe.checkpoints.mindformers_records import COMMON, METADATA
+from chaos.observe.checkpoints.registered import is_part
 from chaos.plan.checkpoints.saved import MODEL, OPTIMIZER
 
 
@@ -43,7 +44,7 @@ def _given_up(history: History, load: Event) -> bool:
             instead = PurePosixPath(str(other.data.get("path")))
             if other.mono > load.mono and instead.parent != save and part_of(instead) == part_of(PurePosixPath(path)):
                 return True
-    if not any(ends_with(path, file) for file in damaged):
+    if not any(is_of(path, file) for file in damaged):
         return False
     ends = history.select("load.end", attempt=RESUME, rank=load.rank, pid=load.pid)
     return not any(end.data.get("path") == load.data.get("path") and end.mono >= load.mono for end in ends)
@@ -67,9 +68,7 @@ def as_saved(history: History, recorded: str) -> str:
 def is_damaged(history: History, recorded: str) -> bool:
     """Return whether a recorded path is of a file to which a fault had given content that no rank saved."""
     return any(
-        ends_with(recorded, str(entry.get("file")))
-        and entry.get("after") != entry.get("before")
-        and not entry.get("older")
+        is_of(recorded, str(entry.get("file"))) and entry.get("after") != entry.get("before") and not entry.get("older")
         for entry in _shown(history)
     )
 
@@ -78,7 +77,7 @@ def change_of(history: History, recorded: str, saved: int) -> Event | None:
     """Return the landing of the fault that changed, replaced or renamed a file after it was saved; None without one."""
     for landing in history.select("fault.landed"):
         for entry in landing.data.get("evidence") or []:
-            if not isinstance(entry, dict) or landing.mono < saved or not ends_with(recorded, str(entry.get("file"))):
+            if not isinstance(entry, dict) or landing.mono < saved or not is_of(recorded, str(entry.get("file"))):
                 continue
             if entry.get("after") != entry.get("before") or entry.get("renamed"):
                 return landing
@@ -88,6 +87,14 @@ def change_of(history: History, recorded: str, saved: int) -> Event | None:
 def _shown(history: History) -> list[dict[str, object]]:
     landings = history.select("fault.landed")
     return [entry for landing in landings for entry in landing.data.get("evidence") or [] if isinstance(entry, dict)]
+
+
+def is_of(recorded: str, file: str) -> bool:
+    """Return whether a recorded path is a file, or the directory that is one checkpoint and has the file as a part."""
+    if ends_with(recorded, file):
+        return True
+    part = PurePosixPath(file)
+    return is_part(part.name) and ends_with(recorded, str(part.parent))
 
 
 def ends_with(path: str, file: str) -> bool:

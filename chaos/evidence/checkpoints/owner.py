@@ -26,6 +26,7 @@ from chaos.observe.checkpoints.layout import CheckpointFile, Kind, rank_in_name
 from chaos.observe.checkpoints.mindformers_layout import ITERATION, PART
 from chaos.observe.checkpoints.mindformers_records import METADATA, Storage
 from chaos.observe.checkpoints.mindformers_state import optimizer_of, storage_of
+from chaos.observe.checkpoints.registered import directory_marks, mark_of
 from chaos.observe.checkpoints.saved_state import SavedState
 
 _SAVES = ("checkpoint.begin", "checkpoint.end")
@@ -42,10 +43,12 @@ class OwnedCheckpoint(CheckpointFile):
     ``steps`` are the steps at which the rank recorded a save of it, as far as the file may hold them now, and ``held``
     the steps of the saved states, by the rank's progress; none where its record does not tell. ``optimizer`` is the
     file beside it with the optimizer's state, in MindFormers' new layout. ``made`` is the record of the save that made
-    the present file; None where there is none, or where several saves may have made it.
+    the present file; None where there is none, or where several saves may have made it. ``shared``: ranks read parts of
+    each other's files; a directory that is one checkpoint is owned by each rank that has saved it.
     """
 
     rank: int
+    shared: bool = False
     steps: frozenset[int] = frozenset()
     held: frozenset[int] = frozenset()
     optimizer: Path | None = None
@@ -102,10 +105,11 @@ def _sort(history: History, artifacts: Artifacts) -> Owners:
         if file.temporary:
             continue
         events = saves.of.get(file.path, [])
-        owner: int | str | None = file.rank
-        if file.epoch is None or not file.in_rank_directory:
-            owner = _owner(file, events, history, artifacts, storages.get(file.path.parent))
-        if isinstance(owner, int):
+        owners = _owners(file, events, history, artifacts, storages.get(file.path.parent))
+        if isinstance(owners, str):
+            unowned.append(OwnerUnknown(file.path, file.kind, owners))
+            continue
+        for owner in owners:
             last = _last([event for event in events if event.rank == owner])
             values: dict[str, Any] = {
                 attribute.name: getattr(file, attribute.name) for attribute in fields(CheckpointFile)
@@ -113,9 +117,8 @@ def _sort(history: History, artifacts: Artifacts) -> Owners:
             values |= {"rank": owner, "steps": _steps(last), "held": _held(last, history)}
             values["optimizer"] = optimizers.get(file.path)
             values["made"] = last[0] if len(last) == 1 and not is_background(last[0]) else None
+            values["shared"] = _is_whole_directory(file) or _has_metadata(file)
             owned.append(OwnedCheckpoint(**values))
-        else:
-            unowned.append(OwnerUnknown(file.path, file.kind, owner or _NOTHING))
     return Owners(tuple(owned), tuple(unowned), tuple(saves.outside))
 
 
@@ -138,8 +141,14 @@ def _recorded(history: History, artifacts: Artifacts) -> _Saves:
 
 
 def kept_of(save: Event, artifacts: Artifacts) -> Path | None:
-    """Return the file that lies now where a save was recorded; None where there is none."""
+    """Return the file that lies now where a save was recorded; None where there is none.
+
+    A directory that is one checkpoint is known by one of its files, whichever of them was recorded; unfinished, it is
+    none.
+    """
     path = str(save.data.get("path"))
+    if (mark := mark_of(Path(path))) is not None:
+        return artifacts.locate(str(mark))
     return next((kept for end in _FORMATS if (kept := artifacts.locate(path + end)) is not None), None)
 
 
@@ -157,6 +166,35 @@ def _storages(paths: Iterable[Path]) -> dict[Path, Storage | None]:
 def _other(path: Path) -> CheckpointFile:
     """Return a file with a name of the job's own, known only by the record of the save."""
     return CheckpointFile(path, None, None, None, None, False, "either", rank_in_name(path.stem))
+
+
+def _owners(
+    file: CheckpointFile,
+    saves: Sequence[Event],
+    history: History,
+    artifacts: Artifacts,
+    storage: Storage | None,
+) -> list[int] | str:
+    """Return the owning ranks, or why they cannot be determined; only a directory has several."""
+    if _is_whole_directory(file):
+        return sorted({event.rank for event in saves if event.rank is not None}) or _NOTHING
+    if file.rank is not None and file.epoch is not None and file.in_rank_directory:
+        return [file.rank]
+    owner = _owner(file, saves, history, artifacts, storage)
+    return [owner] if isinstance(owner, int) else owner
+
+
+def _is_whole_directory(file: CheckpointFile) -> bool:
+    """Return whether a file stands for its directory, which is one checkpoint of all ranks that have saved it."""
+    return file.saved_as.name in directory_marks()
+
+
+def _has_metadata(file: CheckpointFile) -> bool:
+    """Return whether ``metadata.json`` in MindFormers' new layout names the file of each part of a parameter.
+
+    Source: MindFormers 2.1, checkpoint/reshard.py.
+    """
+    return ITERATION.fullmatch(file.path.parent.name) is not None and file.path.with_name(METADATA).exists()
 
 
 def _owner(

@@ -7,7 +7,7 @@ from typing import Literal
 
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint, OwnerUnknown, owners_of
-from chaos.evidence.checkpoints.stored import COUNTER, one_step, steps_by_name
+from chaos.evidence.checkpoints.stored import COUNTER, one_step, steps_by_name, supported_step
 from chaos.evidence.checkpoints.whole import holds
 from chaos.evidence.facts import TRAIN, step_of
 from chaos.history.event import Event
@@ -74,9 +74,12 @@ def step_in(history: History, artifacts: Artifacts, file: OwnedCheckpoint, state
     """Return the step whose state a file holds: ``step_num``, else the step of the optimizer's ``global_step``.
 
     Within an accumulation of gradients the rank's record of the save decides, else its digests: the accumulated
-    gradients differ in every step. None where nothing decides, or the file has neither number.
+    gradients differ in every step. A file with neither number holds the step of the record, where its script's own
+    number supports that. None where nothing decides.
     """
     every = artifacts.steps_per_update
+    if not steps_by_name(state.numbers, every):
+        return supported_step(state.numbers, file.held)
     return one_step(state.numbers, every, (file.held, _held_after(history, file, state, every)))
 
 

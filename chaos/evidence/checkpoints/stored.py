@@ -10,6 +10,9 @@ from collections.abc import Iterable, Mapping
 
 STEP, COUNTER = "step_num", "global_step"
 
+SCRIPT = "script_step"
+"""A script's own number of the step, which may count from 0 or from 1 (chaos.observe.checkpoints.parsed)."""
+
 
 def counted(name: str, step: int, every: int) -> int:
     """Return the value of a number after a step, where ``every`` steps make one update."""
@@ -38,3 +41,14 @@ def one_step(numbers: Mapping[str, int], every: int, among: Iterable[frozenset[i
     if len(steps) == 1:
         return next(iter(steps))
     return next((step for others in among if len(left := steps & others) == 1 for step in left), None)
+
+
+def supported_step(numbers: Mapping[str, int], held: frozenset[int]) -> int | None:
+    """Return the step that a rank recorded for its save, where the script's own number supports it; else None.
+
+    The number alone says nothing: nobody knows from where it counts.
+    """
+    if SCRIPT not in numbers or len(held) != 1:
+        return None
+    step = next(iter(held))
+    return step if abs(numbers[SCRIPT] - step) <= 1 else None

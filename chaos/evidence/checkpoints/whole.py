@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from chaos.evidence.checkpoints.parameters import is_appended, is_flag
+from chaos.evidence.checkpoints.sharded import as_held
 from chaos.observe.checkpoints.layout import CheckpointFile
 from chaos.observe.checkpoints.mindformers_layout import ITERATION
 from chaos.observe.checkpoints.saved_state import SavedState
@@ -59,5 +60,6 @@ def unequal(state: SavedState, theirs: Mapping[str, str]) -> tuple[list[str], li
 
 def holds(file: CheckpointFile, state: SavedState, theirs: Mapping[str, str]) -> bool:
     """Return whether a file equals a rank's recorded digests, bit for bit, in everything that it has to hold."""
+    state = as_held(state, file.rank, theirs) if file.rank is not None else state
     shared, different = unequal(state, theirs)
     return bool(shared) and not different and not lacking(file, state, theirs)

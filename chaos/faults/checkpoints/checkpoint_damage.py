@@ -9,22 +9,23 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from chaos.base.walking import entries_below, raise_too_deep
 from chaos.faults.checkpoints.checkpoint_parts import Hit, part_of
 from chaos.faults.checkpoints.file_content import ABSENT, digest_file, digest_of, duplicate, replace_content
+from chaos.faults.checkpoints.saved_files import finished, recorded_step, run_of, storage_of, stored_step
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.storage.storage import FROM_START
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
 from chaos.observe.checkpoints.checkpoint import CheckpointError
-from chaos.observe.checkpoints.layout import find_checkpoints
 from chaos.observe.checkpoints.mindformers_layout import ITERATION
-from chaos.observe.checkpoints.mindformers_records import COMMON, META, TRACKER, read_common, read_meta, read_tracker
-from chaos.observe.checkpoints.saved_state import read_saved_state
+from chaos.observe.checkpoints.mindformers_records import COMMON, META, TRACKER, read_common, read_meta
+from chaos.observe.checkpoints.registered import is_part
+from chaos.observe.checkpoints.tracked_layouts import layout_beside, read_tracked
 from chaos.plan.checkpoints.saved import MODEL
 from chaos.plan.job_effect import DAMAGED, JobEffect
 
@@ -93,7 +94,7 @@ class Damage(FaultKind):
         if os.path.lexists(_kept_of(victim)):
             raise FaultMissed(f"rank {victim.rank}: fault {victim.fault} has hit a checkpoint before")
         keep(hit.path, kept)
-        content = self.change(Hit(kept, hit.step, hit.older), victim)
+        content = self.change(replace(hit, path=kept, place=hit.path), victim)
         if content is None:
             self.check(hit, victim)
             hit.path.unlink()
@@ -121,7 +122,7 @@ class Damage(FaultKind):
         before, after = digest_file(kept), digest_file(path) if there else ABSENT
         if before == after:
             return None
-        step = kept_step(kept, path)
+        step = kept_step(kept, path, victim)
         evidence = {
             "signal": None,
             "file": shown(victim, path),
@@ -130,7 +131,9 @@ class Damage(FaultKind):
             "after": after,
             "bytes": [kept.stat().st_size, path.stat().st_size if there else 0],
         }
-        older = older_than(victim, step, path) if self.stale and _part(victim) == MODEL else None
+        # Another file of a directory that is one checkpoint is no older checkpoint: the directory is of two saves.
+        whole = _part(victim) == MODEL and not is_part(path.name)
+        older = older_than(victim, step, path) if self.stale and whole else None
         return evidence if older is None or digest_file(older) != after else evidence | {"older": shown(victim, older)}
 
 
@@ -145,7 +148,7 @@ def newest(victim: Victim) -> Hit:
         raise FaultMissed(f"rank {victim.rank} has no checkpoint below {storage_of(victim)} that could be damaged")
     step, path = checkpoints[-1]
     older = next((other for earlier, other in reversed(checkpoints) if earlier < step), None)
-    return part_of(Hit(path, step, older), _part(victim))
+    return part_of(Hit(path, step, older), _part(victim), victim.rank)
 
 
 def _part(victim: Victim) -> object:
@@ -158,50 +161,32 @@ def older_than(victim: Victim, step: int | None, path: Path) -> Path | None:
     return older[-1] if older else None
 
 
-def finished(victim: Victim) -> list[tuple[int, Path]]:
-    """Return the rank's finished checkpoints with the steps that are stored in them, the newest last.
-
-    Raises chaos.base.walking.TooDeep where a newer one may lie deeper than the search goes.
-    """
-    checkpoints: list[tuple[int, Path]] = []
-    for file in find_checkpoints(storage_of(victim), raise_too_deep):
-        if file.temporary or file.rank != victim.rank:
-            continue
-        step = stored_step(file.path)
-        if step is not None:
-            checkpoints.append((step, file.path))
-    return sorted(checkpoints)
-
-
-def stored_step(path: Path) -> int | None:
-    """Return the step stored in a checkpoint, None if it is unreadable.
-
-    The optimizer's ``global_step`` counts over the whole training; ``step_num``, taken where there is no other, may
-    count from the last start of the job.
-    """
-    try:
-        numbers = read_saved_state(path).numbers
-    except CheckpointError:
-        return None
-    return numbers.get("global_step", numbers.get("step_num"))
-
-
-def kept_step(kept: Path, path: Path) -> int | None:
+def kept_step(kept: Path, path: Path, victim: Victim) -> int | None:
     """Return the step stored in the kept original of a file.
 
     In MindFormers' new layout the step is in ``common.json``, which is still beside the file's own place; a record
-    names the step, or the file that has it.
+    names the step, or the file that has it. A part of a directory that is one checkpoint does not hold it alone: the
+    rank's own record of the save has it.
     """
     try:
         if path.name == TRACKER:
-            return read_tracker(kept)
+            return _tracked(kept, path)
+        if is_part(path.name):
+            return recorded_step(victim, path)
         if path.name == META:
             return stored_step(path.with_name(read_meta(kept).file))
         if ITERATION.fullmatch(path.parent.name):
             return read_common(kept if path.name == COMMON else path.with_name(COMMON)).step
     except CheckpointError:
         return None
-    return stored_step(kept)
+    return stored_step(kept, recorded_step(victim, path))
+
+
+def _tracked(kept: Path, path: Path) -> int | None:
+    """Return the step that a tracker names, by the layout of the saves beside its own place. Raises CheckpointError."""
+    layout = layout_beside(path)
+    tracked = None if layout is None else read_tracked(kept, layout)
+    return tracked if isinstance(tracked, int) else None
 
 
 def kept_place(victim: Victim, path: Path) -> Path:
@@ -223,17 +208,10 @@ def shown(victim: Victim, path: Path) -> str:
 
 
 def _kept_of(victim: Victim) -> Path:
-    return victim.record.parent.parent / KEPT / victim.fault / f"rank_{victim.rank}"
+    return run_of(victim) / KEPT / victim.fault / f"rank_{victim.rank}"
 
 
 def keep(path: Path, kept: Path) -> None:
     """Keep a file under another name; on the same file system it is the same file, so nothing is copied."""
     kept.parent.mkdir(parents=True)
     duplicate(path, kept)
-
-
-def storage_of(victim: Victim) -> Path:
-    """Return the directory that the job saves in. Raises FaultMissed when the job kind does not say."""
-    if victim.storage is None:
-        raise FaultMissed("this kind of job does not say in which directory it saves its checkpoints")
-    return victim.storage

@@ -1,7 +1,8 @@
 """``damage-record``: removes, truncates or corrupts the record of the last checkpoint, or puts the one before there.
 
 MindFormers goes on from the checkpoint in its records: ``rank_R/meta.json`` of each rank in the legacy layout,
-``latest_checkpointed_iteration.txt``, which rank 0 writes for all, in the new one. The checkpoints themselves stay.
+``latest_checkpointed_iteration.txt``, which rank 0 writes for all, in the new one. Megatron has the latter, too, and
+PyTorch's distributed checkpoints have ``.metadata``. The checkpoints themselves stay.
 ``how`` is ``remove`` (default), ``truncate`` (it ends in the middle), ``corrupt`` (one bit of every byte is flipped, so
 it cannot be read) or ``stale`` (it names the checkpoint before the newest).
 
@@ -14,12 +15,16 @@ import json
 from collections.abc import Iterable
 
 from chaos.base.walking import raise_too_deep
-from chaos.faults.checkpoints.checkpoint_damage import Damage, finished, kept_step, storage_of
+from chaos.faults.checkpoints.checkpoint_damage import Damage, kept_step
 from chaos.faults.checkpoints.checkpoint_parts import Hit
 from chaos.faults.checkpoints.file_content import blocks
+from chaos.faults.checkpoints.saved_files import finished, storage_of
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.observe.checkpoints.layout import find_checkpoints
+from chaos.observe.checkpoints.mindformers_layout import find_trackers
 from chaos.observe.checkpoints.mindformers_records import META, TRACKER
+from chaos.observe.checkpoints.registered import directory_marks
+from chaos.observe.checkpoints.tracked_layouts import save_of
 from chaos.plan.job_effect import RECORD
 
 _BIT = 0x40
@@ -29,18 +34,25 @@ _BIT = 0x40
 def record_of(victim: Victim) -> Hit:
     """Return the record of the rank's newest checkpoint. Raises FaultMissed where there is none."""
     storage = storage_of(victim)
-    for path in (storage / f"rank_{victim.rank}" / META, storage / TRACKER):
+    trackers = find_trackers(storage, raise_too_deep)
+    for path in (storage / f"rank_{victim.rank}" / META, *trackers):
         if path.is_file() and not path.is_symlink() and not path.parent.is_symlink():
-            step = kept_step(path, path)
+            step = kept_step(path, path, victim)
             if step is None:
                 raise FaultMissed(f"{path} does not show which checkpoint is the last")
             return Hit(path, step, None)
+    directories = [(step, path) for step, path in finished(victim) if path.name in directory_marks()]
+    if directories:
+        step, path = directories[-1]
+        return Hit(path, step, next((other for earlier, other in reversed(directories) if earlier < step), None))
     raise FaultMissed(f"rank {victim.rank} has no record of its checkpoints below {storage}")
 
 
 def changed(hit: Hit, victim: Victim) -> Iterable[bytes] | None:
     """Return the content for the record's place, None for nothing."""
     match victim.parameters.get("how", "remove"):
+        case "stale" if hit.older is not None:
+            return blocks(hit.older)
         case "stale":
             return [_before(hit, victim)]
         case "truncate":
@@ -56,13 +68,13 @@ def _before(hit: Hit, victim: Victim) -> bytes:
     older = [path for step, path in finished(victim) if step < hit.step]
     if not older:
         raise FaultMissed(f"rank {victim.rank} has no older checkpoint than that of step {hit.step} to be named")
+    if hit.path.name == TRACKER and (save := save_of(older[-1])) is not None:
+        return str(save.step).encode()
     (named,) = [
         checkpoint
         for checkpoint in find_checkpoints(storage_of(victim), raise_too_deep)
         if checkpoint.path == older[-1]
     ]
-    if hit.path.name == TRACKER:
-        return str(named.step_in_epoch).encode()
     names = {"last_epoch": named.epoch, "last_step": named.step_in_epoch, "last_ckpt_file": named.path.name}
     return json.dumps(names).encode()
 

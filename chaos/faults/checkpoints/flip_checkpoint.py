@@ -22,8 +22,9 @@ from chaos.faults.checkpoints.checkpoint_parts import Hit
 from chaos.faults.checkpoints.file_content import blocks
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.observe.checkpoints.checkpoint import Checkpoint, CheckpointError, read_checkpoint
-from chaos.observe.checkpoints.tensor import STORAGE, byte_count
-from chaos.observe.checkpoints.values import value_blocks
+from chaos.observe.checkpoints.parsed import Piece
+from chaos.observe.checkpoints.tensor import STORAGE
+from chaos.observe.checkpoints.values import blocks_of
 
 _MANTISSA_TOP = {"float16": 9, "bfloat16": 6, "float32": 22, "float64": 51}
 """The highest bit of the mantissa, counted from the lowest one of the value."""
@@ -36,44 +37,49 @@ def flipped(hit: Hit, victim: Victim) -> Iterable[bytes]:
     if victim.parameters.get("where", "data") == "header":
         at, bit = header_bit(hit.path)
     else:
-        at, bit = data_bit(hit.path)
+        at, bit = data_bit(hit.path) if hit.whole is None else data_bit(hit.place or hit.path, hit.whole)
     return _with_flipped(hit.path, at, bit)
 
 
 def header_bit(path: Path) -> tuple[int, int]:
-    """Return byte and bit of the format mark: the first record's mark, or the bracket of safetensors' header."""
+    """Return byte and bit of the format mark: the first one of the file, or the bracket of safetensors' header."""
     with open_plain(path) as file:
         head = file.read(_LENGTH_OF_HEADER + 1)
     return (_LENGTH_OF_HEADER if head[_LENGTH_OF_HEADER:] == b"{" else 0), 0
 
 
-def data_bit(path: Path) -> tuple[int, int]:
+def data_bit(path: Path, whole: Path | None = None) -> tuple[int, int]:
     """Return byte and bit of the largest value in the largest tensor of floats.
 
-    Raises FaultMissed where there is none.
+    ``whole`` is the checkpoint where ``path`` is a part of it. Raises FaultMissed where there is none.
     """
     try:
-        checkpoint = read_checkpoint(path)
-        sizes = {name: byte_count(tensor.dtype, tensor.shape) for name, tensor in checkpoint.tensors.items()}
-        floats = [name for name, tensor in checkpoint.tensors.items() if tensor.dtype in _MANTISSA_TOP and sizes[name]]
-        if not floats:
-            raise FaultMissed(f"{path} holds no floating-point values")
-        name = max(floats, key=lambda key: sizes[key])
-        if name not in checkpoint.places:
-            raise FaultMissed(f"tensor {name!r} of {path} is cut into slices, which this fault does not flip")
-        index = _largest(checkpoint, name)
+        pieces = [piece for piece in _pieces(read_checkpoint(whole or path), path) if piece.place.length]
     except CheckpointError as error:
         raise FaultMissed(f"{path} cannot be read: {error.problem}") from error
-    dtype = checkpoint.tensors[name].dtype
-    bit = _MANTISSA_TOP[dtype]
-    return checkpoint.places[name].at + index * STORAGE[dtype].itemsize + bit // 8, bit % 8
+    if not pieces:
+        raise FaultMissed(f"{path} holds no floating-point values that lie in order")
+    piece = max(pieces, key=lambda piece: piece.place.length)
+    index = _largest(piece)
+    bit = _MANTISSA_TOP[piece.dtype]
+    return piece.place.at + index * STORAGE[piece.dtype].itemsize + bit // 8, bit % 8
 
 
-def _largest(checkpoint: Checkpoint, name: str) -> int:
+def _pieces(checkpoint: Checkpoint, path: Path) -> list[Piece]:
+    """Return the places of floats in a file of a checkpoint."""
+    places = [
+        Piece(name, tensor.dtype, checkpoint.path, checkpoint.places[name])
+        for name, tensor in checkpoint.tensors.items()
+        if name in checkpoint.places
+    ]
+    return [piece for piece in (*places, *checkpoint.pieces) if piece.file == path and piece.dtype in _MANTISSA_TOP]
+
+
+def _largest(piece: Piece) -> int:
     """Return the index of the first value of the largest magnitude."""
     position, largest, passed = 0, None, 0
-    for block in value_blocks(checkpoint, name):
-        sizes = _magnitudes(checkpoint.tensors[name].dtype, block)
+    for block in blocks_of(piece):
+        sizes = _magnitudes(piece.dtype, block)
         index = int(np.argmax(sizes))
         if largest is None or sizes[index] > largest:
             position, largest = passed + index, sizes[index]

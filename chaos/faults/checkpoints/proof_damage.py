@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 
-from chaos.evidence.checkpoints.damage import ends_with, part_of
+from chaos.evidence.checkpoints.damage import ends_with, is_of, part_of
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.facts import TRAIN
 from chaos.history.event import Event
@@ -69,7 +69,7 @@ def _is_of_save(path: str, file: str) -> bool:
     In MindFormers' new layout no rank records the saving of a JSON file.
     """
     # MindSpore adds the format to a name that has none, as MindFormers gives it in its new layout.
-    if any(ends_with(path, name) for name in (file, file.removesuffix(".safetensors"))):
+    if any(is_of(path, name) for name in (file, file.removesuffix(".safetensors"))):
         return True
     beside = PurePosixPath(file).parent
     is_json = PurePosixPath(file).name in (COMMON, METADATA) and ITERATION.fullmatch(beside.name) is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from chaos.history.event import Event
+from chaos.observe.checkpoints.registered import file_endings
 from chaos.plan.parts.fault import PlannedFault
 
 
@@ -17,5 +18,5 @@ def lost_files_doubts(
     rank, removed = evidence.get("rank"), evidence.get("removed")
     if evidence.get("directory") != f"rank_{rank}":
         yield f"the evidence is of directory {evidence.get('directory')}, not of rank {rank}'s", (landing.source,)
-    if not isinstance(removed, list) or not any(str(name).endswith((".ckpt", ".safetensors")) for name in removed):
+    if not isinstance(removed, list) or not any(str(name).endswith(file_endings()) for name in removed):
         yield f"the evidence names no checkpoint that rank {rank} has lost", (landing.source,)

@@ -21,9 +21,9 @@ from chaos.faults.checkpoints.checkpoint_damage import (
     keep,
     kept_file,
     kept_place,
+    kept_step,
     newest,
     shown,
-    stored_step,
 )
 from chaos.faults.checkpoints.checkpoint_parts import Hit
 from chaos.faults.checkpoints.file_content import digest_file
@@ -31,9 +31,12 @@ from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.storage.storage import FROM_START
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
+from chaos.observe.checkpoints.registered import is_part
 from chaos.plan.job_effect import RENAMED
 
 _STEP_IN_NAME = re.compile(r"(?P<epoch>-\d+_)(?P<step>\d+)(?=\.(?:ckpt|safetensors)$)")
+_LAST_NUMBER = re.compile(r"(?P<step>\d+)(?=\D*\.[a-z]+$)")
+"""The step in a name that a script has chosen, as in ``step-8.pt``."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ class RenameCheckpoint(FaultKind):
             "signal": None,
             "file": shown(victim, path),
             "renamed": shown(victim, moved),
-            "step": stored_step(kept),
+            "step": kept_step(kept, path, victim),
             "before": digest_file(kept),
             "after": digest_file(moved),
         }
@@ -111,9 +114,16 @@ class RenameCheckpoint(FaultKind):
 def other_name(path: Path) -> Path:
     """Return the path with twice the step in its name. Raises FaultMissed where there is no step in it."""
     name, count = _STEP_IN_NAME.subn(lambda match: f"{match['epoch']}{2 * int(match['step'])}", path.name)
-    if not count:
+    if not count and not path.name.endswith((".ckpt", ".safetensors")) and not is_part(path.name):
+        name, count = _LAST_NUMBER.subn(_doubled, path.name)
+    if not count or name == path.name:
         raise FaultMissed(f"the name of {path} holds no step")
     return path.with_name(name)
+
+
+def _doubled(match: re.Match[str]) -> str:
+    """Return twice a number, in as many digits at least."""
+    return str(2 * int(match["step"])).zfill(len(match["step"]))
 
 
 KIND = RenameCheckpoint()

@@ -15,10 +15,11 @@ from typing import Any, TypeAlias
 
 from chaos.base.walking import raise_too_deep, walk
 from chaos.faults.behaviours import Aimed, StillShown
-from chaos.faults.checkpoints.checkpoint_damage import RESTORE, Damage, finished
+from chaos.faults.checkpoints.checkpoint_damage import RESTORE, Damage
 from chaos.faults.checkpoints.checkpoint_parts import Hit, part_of
 from chaos.faults.checkpoints.plan_damage import PARAMETERS
 from chaos.faults.checkpoints.rename_checkpoint import RenameCheckpoint
+from chaos.faults.checkpoints.saved_files import finished
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
@@ -120,6 +121,8 @@ class RunningCheckpoint(Aimed, StillShown):
         """Return the kind's evidence: the digests of the kept original and of the file in its place."""
         shown = self._bound.evidence(job, self._placed(victim))
         if shown is not None:
+            if shown.get("step") is None:  # a part of a directory does not hold its step
+                shown["step"] = self.aims[victim.rank].hit.step
             self.landed[victim.rank] = _identity(self._path_left(victim))
         return shown
 
@@ -193,7 +196,7 @@ def _aim(process: JobProcess, step: int | None, part: str, running: Survey) -> A
     if (other_job := _other_job(path, process, running)) is not None:
         raise FaultMissed(f"rank {process.rank}: the owner of {path} is unknown, because {other_job} works there too")
     older = [file for earlier, file, where in checkpoints if earlier < held and where == root]
-    hit = part_of(Hit(path, held, older[-1] if older else None), part)
+    hit = part_of(Hit(path, held, older[-1] if older else None), part, process.rank)
     identity = _identity(hit.path)
     assert identity is not None
     return Aim(hit, root, identity, _of_older(hit))

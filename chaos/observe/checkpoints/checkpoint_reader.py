@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 from abc import ABC, abstractmethod
+from collections.abc import Collection
 from pathlib import Path
 from typing import ClassVar
 
@@ -20,12 +21,15 @@ class CheckpointReader(ABC):
     """A reader of one format of checkpoint files.
 
     ``name`` is the name under which it is registered. ``about`` names the format in messages. ``whole_directory`` is
-    the file by which a directory that is one checkpoint is known; None where each checkpoint is a file.
+    the file by which a directory that is one checkpoint is known; None where each checkpoint is a file. ``endings`` are
+    those of the names that such files usually have: where nobody has recorded which files were saved, only these are
+    looked into.
     """
 
     name: ClassVar[str]
     about: ClassVar[str]
     whole_directory: ClassVar[str | None] = None
+    endings: ClassVar[tuple[str, ...]] = ()
 
     @abstractmethod
     def recognises(self, head: bytes, size: int) -> bool:
@@ -56,3 +60,18 @@ class CheckpointReader(ABC):
     def files(self, path: Path) -> tuple[Path, ...]:
         """Return the files that the checkpoint ``path`` consists of."""
         return (path,)
+
+    def is_whole(self, tail: bytes) -> bool:
+        """Return whether a file that ends with ``tail``, at most 64 bytes, can be finished: a writer may be at it."""
+        del tail
+        return True
+
+    def is_broken_off(self, names: Collection[str]) -> bool:
+        """Return whether a directory with files of these names is an unfinished checkpoint of several files."""
+        del names
+        return False
+
+    def is_part(self, name: str, rank: int | None = None) -> bool:
+        """Return whether a file of this name is a part of a directory that is one checkpoint: of a rank, if given."""
+        del name, rank
+        return False

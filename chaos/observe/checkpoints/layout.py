@@ -13,6 +13,7 @@ from typing import Literal
 
 from chaos.base.walking import Unseen, raise_unseen, walk
 from chaos.observe.checkpoints.mindformers_layout import ITERATION, PART
+from chaos.observe.checkpoints.tracked_layouts import save_of
 
 Kind = Literal["end-of-life", "periodic", "either"]
 
@@ -62,8 +63,8 @@ class CheckpointFile:
     @property
     def step(self) -> int | None:
         """The step over the whole job in the directory's name, None if only the step in an epoch is known."""
-        iteration = ITERATION.fullmatch(self.path.parent.name)
-        return self.directory_step if iteration is None else int(iteration["step"])
+        save = save_of(self.path)
+        return self.directory_step if save is None else save.step
 
     @property
     def saved_as(self) -> Path:
@@ -115,6 +116,11 @@ def _in_iteration(directory: Path, step: int, files: list[str]) -> Iterator[Chec
         if (match is None or match["part"] == "model") and path.is_file() and not path.is_symlink():
             rank = rank_in_name(Path(plain).stem) if match is None else int(match["rank"])
             yield CheckpointFile(path, rank, 1, step, None, unfinished, "either", rank)
+
+
+def is_named(path: Path) -> bool:
+    """Return whether :func:`find_checkpoints` finds a file, or a part of a save, by its name."""
+    return _FILE.fullmatch(path.name) is not None or ITERATION.fullmatch(path.parent.name) is not None
 
 
 def find_temporary_directories(root: Path, unseen: Unseen = raise_unseen) -> list[Path]:

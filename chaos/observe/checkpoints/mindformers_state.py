@@ -21,6 +21,7 @@ from chaos.observe.checkpoints.mindformers_records import (
     read_common,
     read_metadata,
 )
+from chaos.observe.checkpoints.registered import files_of
 
 _STEP = "global_step"
 
@@ -87,7 +88,7 @@ def is_kept(directory: Path, name: str) -> bool:
 def part_files(path: Path) -> tuple[Path, ...]:
     """Return all files from which :func:`.saved_state.read_saved_state` reads tensors for ``path``."""
     if (named := companion(path)) is None:
-        return (path,)
+        return files_of(path)
     try:
         optimizer = optimizer_of(path, storage_of(path.parent))
     except CheckpointError:  # so the save is damaged, whatever goes with it

@@ -29,6 +29,7 @@ class CkptReader(CheckpointReader):
 
     name: ClassVar[str] = "ckpt"
     about: ClassVar[str] = "a MindSpore checkpoint"
+    endings: ClassVar[tuple[str, ...]] = (".ckpt",)
 
     def recognises(self, head: bytes, size: int) -> bool:
         """Return whether the file starts with a record's mark, or with the mark of encrypted content."""
@@ -54,6 +55,7 @@ class SafetensorsReader(CheckpointReader):
 
     name: ClassVar[str] = "safetensors"
     about: ClassVar[str] = "safetensors"
+    endings: ClassVar[tuple[str, ...]] = (".safetensors",)
 
     def recognises(self, head: bytes, size: int) -> bool:
         """Return whether a length and a JSON object can begin the file."""

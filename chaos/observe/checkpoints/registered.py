@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -69,3 +70,37 @@ def reader_of(head: bytes, size: int) -> RegisteredReader | None:
 def format_named(name: str) -> str | None:
     """Return the format that alone bears such a file name, in words; None where the name says nothing."""
     return next((registered.reader.about for registered in registered_readers() if registered.reader.names(name)), None)
+
+
+def directory_marks() -> tuple[str, ...]:
+    """Return the names of files by which a directory that is one checkpoint is known."""
+    marks = (registered.reader.whole_directory for registered in registered_readers())
+    return tuple(mark for mark in marks if mark is not None)
+
+
+def file_endings() -> tuple[str, ...]:
+    """Return the endings that the names of checkpoint files usually have."""
+    return tuple({ending: None for registered in registered_readers() for ending in registered.reader.endings})
+
+
+def mark_of(part: Path) -> Path | None:
+    """Return the file by which the directory is known that a file is a part of; None for any other file."""
+    readers = (registered.reader for registered in registered_readers())
+    marks = (reader.whole_directory for reader in readers if reader.is_part(part.name))
+    return next((part.with_name(mark) for mark in marks if mark is not None), None)
+
+
+def files_of(path: Path) -> tuple[Path, ...]:
+    """Return the files that a checkpoint consists of: itself, and what lies beside it in a directory that is one."""
+    readers = (registered.reader for registered in registered_readers())
+    return next((reader.files(path) for reader in readers if reader.whole_directory == path.name), (path,))
+
+
+def is_broken_off(names: Collection[str]) -> bool:
+    """Return whether a directory with files of these names is a checkpoint that was not finished."""
+    return any(registered.reader.is_broken_off(names) for registered in registered_readers())
+
+
+def is_part(name: str, rank: int | None = None) -> bool:
+    """Return whether a file of this name is a part of a directory that is one checkpoint: of a rank, if given."""
+    return any(registered.reader.is_part(name, rank) for registered in registered_readers())

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
 from chaos.agent.digest import number_digest
 from chaos.base.plain_files import read_plain
-from chaos.observe.checkpoints.checkpoint import Checkpoint, CheckpointError, read_checkpoint
+from chaos.observe.checkpoints.checkpoint import (
+    Checkpoint,
+    CheckpointError,
+    CheckpointNotSupported,
+    read_checkpoint,
+)
 from chaos.observe.checkpoints.layout import DIGESTED, UNFINISHED_DIGESTS
 from chaos.observe.checkpoints.mindformers_layout import ITERATION, companion
 from chaos.observe.checkpoints.mindformers_records import COMMON
@@ -26,13 +31,15 @@ class SavedState:
 
     ``digests`` maps every parameter to its digest. ``infinite`` names parameters that hold NaN or infinity.
     ``numbers`` holds single whole numbers, plain or parameters. ``partial``: parts of the state that other ranks
-    save are left out.
+    save are left out. ``shards`` holds the digests of the parts of a parameter by the ranks that wrote them, where
+    ranks hold parts; ``digests`` has the whole parameter.
     """
 
     digests: dict[str, str]
     infinite: tuple[str, ...]
     numbers: dict[str, int]
     partial: bool = False
+    shards: dict[str, dict[int, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -41,6 +48,7 @@ class _Digested:
     size: int
     state: SavedState | None
     problem: str | None
+    supported: bool = True
 
 
 def read_saved_state(path: Path) -> SavedState:
@@ -73,6 +81,7 @@ def _state(checkpoint: Checkpoint) -> SavedState:
         infinite=tuple(name for name, tensor in checkpoint.tensors.items() if not tensor.finite),
         numbers=checkpoint.numbers,
         partial=checkpoint.partial,
+        shards={name: dict(parts) for name, parts in checkpoint.shards.items()},
     )
 
 
@@ -97,7 +106,7 @@ def _digest(path: Path) -> _Digested:
     try:
         return _Digested(_FORMAT, size, read_saved_state(path), None)
     except CheckpointError as error:
-        return _Digested(_FORMAT, size, None, error.problem)
+        return _Digested(_FORMAT, size, None, error.problem, not isinstance(error, CheckpointNotSupported))
 
 
 def _write(target: Path, digested: _Digested) -> Path:
@@ -114,6 +123,8 @@ def _read_digested(path: Path) -> SavedState:
         raise CheckpointError(path, str(error.strerror)) from error
     except ValidationError as error:
         raise CheckpointError(path, f"not the digests of a checkpoint: {error.error_count()} problems") from error
+    if digested.state is None and not digested.supported:
+        raise CheckpointNotSupported(path, digested.problem or "it could not be judged")
     if digested.state is None:
         raise CheckpointError(path, digested.problem or "its digests are missing")
     return digested.state

@@ -20,7 +20,7 @@ LOCAL = Struct("<4s5H3I2H")
 MAX_DIRECTORY = 64 << 20
 MAX_MEMBERS = 1 << 19
 _ENTRY_MARK, _ENTRY = b"PK\x01\x02", Struct("<4s6H3I5H2I")
-_END_MARK, _END = b"PK\x05\x06", Struct("<4s4H2IH")
+END_MARK, _END = b"PK\x05\x06", Struct("<4s4H2IH")
 _END64_MARK, _END64 = b"PK\x06\x06", Struct("<4sQ2H2I4Q")
 _LOCATOR_MARK, _LOCATOR = b"PK\x06\x07", Struct("<4sIQI")
 _MOST_COMMENT = 0xFFFF
@@ -71,7 +71,7 @@ def _find_directory(stream: io.BufferedReader, archive: Span) -> _Directory:
     tail = min(archive.length, _END.size + _MOST_COMMENT)
     stream.seek(archive.end - tail)
     content = stream.read(tail)
-    at = content.rfind(_END_MARK)
+    at = content.rfind(END_MARK)
     if at < 0 or len(content) - at < _END.size:
         raise ValueError("the zip archive has no end: cut off, or its last part was never written")
     _, disk, first_disk, _, members, length, begin, comment = _END.unpack_from(content, at)

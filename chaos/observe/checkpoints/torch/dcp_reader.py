@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import ClassVar
@@ -22,7 +22,7 @@ from chaos.observe.checkpoints.parsed import Crc, Parsed, Piece, Plain
 from chaos.observe.checkpoints.tensor import Tensor, TensorContent
 from chaos.observe.checkpoints.torch.archive import LOCAL_MARK
 from chaos.observe.checkpoints.torch.dcp_chunks import check_tiles, whole_content
-from chaos.observe.checkpoints.torch.dcp_metadata import METADATA, MODULE, Chunk, DcpMetadata, Item, StoredTensor
+from chaos.observe.checkpoints.torch.dcp_metadata import METADATA, MODULE, PART, Chunk, DcpMetadata, Item, StoredTensor
 from chaos.observe.checkpoints.torch.dcp_metadata import read_metadata as parse_metadata
 from chaos.observe.checkpoints.torch.flatten import ALONE
 from chaos.observe.checkpoints.torch.save_reader import read_archive
@@ -39,6 +39,7 @@ class DcpReader(CheckpointReader):
     name: ClassVar[str] = "torch-dcp"
     about: ClassVar[str] = "the metadata of torch.distributed.checkpoint"
     whole_directory: ClassVar[str | None] = METADATA
+    endings: ClassVar[tuple[str, ...]] = (METADATA, ".distcp")
 
     def recognises(self, head: bytes, size: int) -> bool:
         """Return whether a pickle begins with the class of the metadata."""
@@ -65,6 +66,17 @@ class DcpReader(CheckpointReader):
     def files(self, path: Path) -> tuple[Path, ...]:
         """Return the metadata, and the files that lie beside it with items."""
         return (path, *sorted(path.parent.glob("__*.distcp")))
+
+    def is_part(self, name: str, rank: int | None = None) -> bool:
+        """Return whether it is the metadata, or a file with items; ranks have written the latter."""
+        match = PART.fullmatch(name)
+        if rank is None:
+            return match is not None or name == METADATA
+        return match is not None and int(match["rank"]) == rank
+
+    def is_broken_off(self, names: Collection[str]) -> bool:
+        """Return whether there are items and no metadata, which is written last; nor the digests in its place."""
+        return not any(name.startswith(METADATA) for name in names) and any(map(PART.fullmatch, names))
 
 
 READER = DcpReader()
@@ -151,7 +163,10 @@ class _Directory:
         stream = self._files.open(item.file)
         with self._reading(self._files.path(item.file), item.place.at):
             stream.seek(item.place.at)
-            if stream.read(len(LOCAL_MARK)) != LOCAL_MARK:
+            head = stream.read(len(LOCAL_MARK))
+            if not any(head):
+                raise ValueError("an item starts with zeros: the content was never written, or was lost")
+            if head != LOCAL_MARK:
                 raise UnknownContent("an item that is no stream of torch.save, or its first bytes are damaged")
             entries, contents, crc = read_archive(stream, item.place)
         self._crcs.add(crc)

@@ -18,7 +18,7 @@ from chaos.observe.checkpoints.checkpoint_error import CheckpointError, Checkpoi
 from chaos.observe.checkpoints.checkpoint_reader import CheckpointReader
 from chaos.observe.checkpoints.parsed import Crc, Parsed, Plain
 from chaos.observe.checkpoints.tensor import Tensor, TensorContent
-from chaos.observe.checkpoints.torch.archive import LOCAL, LOCAL_MARK, Member, read_members
+from chaos.observe.checkpoints.torch.archive import END_MARK, LOCAL, LOCAL_MARK, Member, read_members
 from chaos.observe.checkpoints.torch.flatten import flatten
 from chaos.observe.checkpoints.torch.inert_pickle import read_pickle
 from chaos.observe.checkpoints.torch.objects import ArrayRef, TensorRef, make_object, storage_of
@@ -38,6 +38,7 @@ class TorchSaveReader(CheckpointReader):
 
     name: ClassVar[str] = "torch-save"
     about: ClassVar[str] = "a file of torch.save"
+    endings: ClassVar[tuple[str, ...]] = (".pt", ".pth", ".ckpt", ".bin")
 
     def recognises(self, head: bytes, size: int) -> bool:
         """Return whether the first member of a zip archive is ``…/data.pkl``, or the old format begins here."""
@@ -56,6 +57,10 @@ class TorchSaveReader(CheckpointReader):
         if not entries:
             raise CheckpointNotSupported(path, "holds neither tensors nor plain values")
         return Parsed(entries, contents.places, crc, numbers=numbers_about(entries))
+
+    def is_whole(self, tail: bytes) -> bool:
+        """Return whether the file ends as a zip archive does: its list of members is written last."""
+        return END_MARK in tail
 
 
 READER = TorchSaveReader()

@@ -1,0 +1,31 @@
+"""The state of one rank in a checkpoint of all ranks, where each holds parts of the parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from chaos.observe.checkpoints.saved_state import SavedState
+
+
+def as_held(state: SavedState, rank: int, theirs: Mapping[str, str]) -> SavedState:
+    """Return a state with the digests that a rank should have recorded.
+
+    Of a parameter that is saved in parts, the rank holds the part that it has written. A rank that has written none, as
+    one of several that hold the same part, may hold any of them; a rank that holds the whole parameter may hold that.
+
+    Args:
+        state: the content of the checkpoint.
+        rank: the rank.
+        theirs: the digests that the rank has recorded, by the names of the parameters.
+    """
+    if not state.shards:
+        return state
+    digests = dict(state.digests)
+    for name, parts in state.shards.items():
+        recorded = theirs.get(name)
+        if rank in parts and recorded != digests[name]:
+            digests[name] = parts[rank]
+        elif rank not in parts and recorded in parts.values():
+            digests[name] = str(recorded)
+    return replace(state, digests=digests)
