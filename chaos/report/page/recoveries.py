@@ -70,12 +70,12 @@ def _last_faults(plan: Plan) -> tuple[str, ...]:
 
 def waterfalls(judgement: Judgement, measured: Sequence[Measured], clock: Clock) -> tuple[Waterfall, ...]:
     """Return each recovery by phases. A recovery without phases says why it has none."""
-    twin = twin_seconds(judgement.artifacts.baseline)
+    baseline = judgement.artifacts.baseline
     return tuple(
         Waterfall(
             item.recovery.mechanism,
             item.faults,
-            tuple(_phase(phase, item.budgets, twin, clock) for phase in item.recovery.phases),
+            tuple(_phases(item, twin_seconds(baseline, [phase.name for phase in item.recovery.phases]), clock)),
             None if item.recovery.total is None else item.recovery.total / 1e9,
             item.total,
             item.recovery.reason,
@@ -85,6 +85,11 @@ def waterfalls(judgement: Judgement, measured: Sequence[Measured], clock: Clock)
         for item in measured
         if item.recovery.phases or item.recovery.reason
     )
+
+
+def _phases(item: Measured, twin: Mapping[str, float], clock: Clock) -> Iterator[Phase]:
+    for phase in item.recovery.phases:
+        yield _phase(phase, item.budgets, twin, clock)
 
 
 def _phase(phase: MeasuredPhase, budgets: Mapping[str, Any], twin: Mapping[str, float], clock: Clock) -> Phase:
