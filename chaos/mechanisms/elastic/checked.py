@@ -13,16 +13,16 @@ from chaos.scenario.models.scenario import Scenario
 
 STORE = (
     "torchrun hands the same store to every start of the ranks, with the addresses of the ended ranks in it "
-    "(PyTorch 2.6 and later: torch/distributed/elastic/rendezvous, pytorch#135712)"
+    "(PyTorch 2.6 and later: torch/distributed/elastic/rendezvous; F-16)"
 )
 
 
 def check(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, problems: Problems) -> None:
     """Note why ELASTIC has no effect in this job, or an effect that this version does not plan."""
-    del faults
     if NAME not in scenario.job.protection:
         return
-    for violation in (*_launcher(scenario, traits), *_store(scenario)):
+    restarts = any(fault.effect.stops_training for fault in faults)
+    for violation in (*_launcher(scenario, traits), *(_store(scenario) if restarts else ())):
         problems.add(violation.path, violation.message, text=violation.text, hint=violation.hint)
     if scenario.cluster.nodes > 1:
         problems.add(
@@ -56,7 +56,10 @@ def _launcher(scenario: Scenario, traits: JobTraits) -> Iterator[Violation]:
 
 
 def _store(scenario: Scenario) -> Iterator[Violation]:
-    """Yield the sharing of one store by all starts, unless the scenario shows what comes of it."""
+    """Yield the sharing of one store by all starts, unless the scenario shows what comes of it.
+
+    The fault-free run of such a scenario names no finding, and restarts nothing.
+    """
     options = scenario.job.torchrun
     if scenario.known is not None:
         return

@@ -189,7 +189,7 @@ def test_a_launcher_that_restarts_nothing_is_refused_whatever_the_kind_is() -> N
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"torchrun": {"store": "shared"}}, "pytorch#135712"),
+        ({"torchrun": {"store": "shared"}}, "F-16"),
         ({"torchrun": {"rendezvous": "static"}}, "with the static rendezvous torchrun hands the same store"),
         ({"command": ("accelerate", "launch")}, "the options of this launcher say whether it starts ranks again"),
     ],
@@ -203,6 +203,7 @@ def test_what_keeps_the_new_ranks_from_meeting_is_refused(plan: Planner, changed
 def test_a_finding_shows_a_shared_store(plan: Planner, options: dict[str, str]) -> None:
     found = plan(kill(7), job={**JOB, "torchrun": options}, finding="F-99", failing=("mechanism",))
     assert found.response.mechanism == "ELASTIC"
+    assert plan(job={**JOB, "torchrun": options}).response.mechanism is None  # its fault-free run
 
 
 def test_several_nodes_are_refused(plan: Planner) -> None:
