@@ -9,6 +9,7 @@ from chaos.plan.recovery.response import Context
 from chaos.plan.recovery.steps import Loss
 
 _FORWARD = PHASE_ORDER.index("forward")
+_SAVE_BEGUN = PHASE_ORDER.index("checkpoint.begin")
 _SAVED = PHASE_ORDER.index("checkpoint.end")
 
 
@@ -39,6 +40,8 @@ def check_saving(
     of_others = bool(others) or saver_unknown
     due = at.step % interval == 0
     saving = None
+    if saver_unknown and not others and _hits_only_saver(context, at):
+        return
     if due and at.contributed and at.phase < _SAVED:
         saving, who = at.step, "the others"
     elif due and (loss.ahead or (at.phase >= _SAVED and others)):
@@ -58,6 +61,14 @@ def check_saving(
         hint=f"use a step that is neither a multiple of job.checkpoint_interval ({interval}) nor the one after it"
         + ("" if of_others else ", or phase checkpoint.end"),
     )
+
+
+def _hits_only_saver(context: Context, at: Point) -> bool:
+    """Return whether a rank is lost within its save, and is the one that saves for its group by the scenario's word.
+
+    Where the scenario says nothing, other ranks may save, too.
+    """
+    return context.scenario.job.savers == "replica groups" and _SAVE_BEGUN <= at.phase < _SAVED
 
 
 def _check_background(context: Context, incident: Incident, at: Point, interval: int) -> None:

@@ -91,6 +91,19 @@ def test_a_death_while_another_rank_may_save_is_refused(plan: Planner, step: int
     )
 
 
+@pytest.mark.parametrize("phase", ["checkpoint.begin", "checkpoint.write"])
+def test_the_death_of_the_only_rank_that_saves_leaves_the_checkpoint_before(plan: Planner, phase: str) -> None:
+    job = {**JOB, "savers": "replica groups"}
+    found = plan(kill(8, phase), job=job)
+    assert [(recovery.step, recovery.one_more) for recovery in found.response.recoveries] == [(4, ())]
+    assert found.response.recoveries[0].trained_again == 4
+    for savers in ("every rank", None):
+        assert "may still have to save" in plan.refused(kill(8, phase), job={**JOB, "savers": savers})
+    assert "may still have to save" in plan.refused(kill(8, "optimizer.update"), job=job)
+    pairs = {"ranks": 4, "parallel": {"data_parallel": 2, "model_parallel": 2}}
+    assert "may still have to save" in plan.refused(kill(8, phase), job=job, cluster=pairs)
+
+
 def test_a_second_death_is_answered_by_a_second_restart(plan: Planner) -> None:
     found = plan(kill(6), kill(10, rank=0), job=JOB)
     assert [(recovery.step, recovery.trained_again) for recovery in found.response.recoveries] == [(4, 1), (8, 1)]
