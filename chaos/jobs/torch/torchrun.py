@@ -16,7 +16,9 @@ _OWN_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
 def torchrun_argv(launch: Launch, rank_command: Sequence[str], *, port: int, restarts: int) -> tuple[str, ...]:
     """Return the command line of torchrun on this host, or on one node, for a script and its arguments.
 
-    ``restarts`` is the number of times that torchrun may start all ranks again.
+    ``restarts`` is the number of times that torchrun may start all ranks again. The files in which ranks say how they
+    failed (``error.json``) are beside the logs: torchrun's own choice, the directory for temporary files, would keep
+    them.
     """
     scenario, place = launch.scenario, launch.place
     options = scenario.job.torchrun
@@ -37,6 +39,7 @@ def torchrun_argv(launch: Launch, rank_command: Sequence[str], *, port: int, res
         f"--local-addr={launch.master if place is None else place.address}",
         f"--max-restarts={restarts}",
         f"--monitor-interval={options.monitor_interval:g}",
+        f"--log-dir={launch.logs / 'torchrun'}",
         *rank_command,
     )
 

@@ -48,6 +48,7 @@ def test_torchrun_starts_the_script_on_loopback(launch: Any) -> None:
     assert command.argv[:3] == (sys.executable, "-m", "torch.distributed.run")
     assert {"--nnodes=1", "--nproc-per-node=4", "--rdzv-endpoint=127.0.0.1:1234", "--max-restarts=0"} < {*command.argv}
     assert {"--rdzv-backend=c10d", "--local-addr=127.0.0.1", "--monitor-interval=0.1"} < {*command.argv}
+    assert f"--log-dir={command_logs(launch)}" in command.argv, "torchrun's own would outlive the run"
     assert Path(command.argv[-2]).name == "train.py"
     assert command.argv[-1] == "--steps=12"
     assert command.environment["GLOO_SOCKET_IFNAME"] == "lo"
@@ -94,6 +95,11 @@ def test_a_launcher_of_the_users_own_takes_the_place_of_torchrun(launch: Any) ->
 def test_a_job_without_a_script_is_refused(launch: Any) -> None:
     with pytest.raises(JobError, match="the job kind torch has no script of its own"):
         KIND.prepare(launch(scenario(script=None)))
+
+
+def command_logs(launch: Any) -> Path:
+    """Return the directory for torchrun's own files in a launch."""
+    return Path(launch(scenario()).logs) / "torchrun"
 
 
 @pytest.mark.parametrize("version", ["2.1.0", "2.7.1+cpu", "2.13.0+cpu", "3.0"])
