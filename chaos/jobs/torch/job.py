@@ -69,7 +69,7 @@ class TorchJob(ScriptJob):
     extensions = ("chaos.agent.torch.rank_logs",)
 
     def environment(self, launch: Launch) -> Mapping[str, str]:
-        """Return what torchrun and its ranks are told."""
+        """Return the environment of torchrun and its ranks."""
         return torchrun_environment(launch)
 
     def own_command(self, launch: Launch, script: Path, arguments: tuple[str, ...]) -> Command:

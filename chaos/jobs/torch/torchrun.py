@@ -45,7 +45,7 @@ def torchrun_argv(launch: Launch, rank_command: Sequence[str], *, port: int, res
 
 
 def torchrun_environment(launch: Launch) -> Mapping[str, str]:
-    """Return what torchrun and its ranks are told: how ranks are numbered, their store, the loopback interface.
+    """Return the environment of torchrun and its ranks: numbers of ranks, their store, the loopback interface.
 
     torchrun gives each rank a thread of its own only if nobody says otherwise; it is said here, without its warning.
     """

@@ -42,20 +42,22 @@ def _judge(case: Case, rank: int, end: Event, seconds: float) -> bool:
     Returns whether a line of torchrun's log alone shows that the end is right.
     """
     collector, signal = case.collector, signal_number(end.data.get("signal"))
-    how, told = f"rank {rank}: {exit_status(end)}", _was_told(case, end)
+    how, closed = f"rank {rank}: {exit_status(end)}", _says(case, end, "torchrun.closing")
     if signal == _SIGTERM or (signal == _SIGKILL and seconds >= SHUTDOWN - _SLACK):
         return False
+    if signal == _SIGKILL and _says(case, end, "torchrun.killing"):
+        return True  # by TORCH_ELASTIC_SHUTDOWN_TIMEOUT it may come sooner
     if signal == _SIGKILL:
         text = f"{how}, {seconds:.1f} s after the first end of a rank: torchrun had not yet come to that"
         collector.fail(EXPECTED, text, end.source, data=about(rank))
-    elif signal is None and end.data.get("code") == 0 and not told:
+    elif signal is None and end.data.get("code") == 0 and not closed:
         text = f"{how}, as if it had trained to the end"
         collector.fail(EXPECTED, text, end.source, data=about(rank))
     elif case.history.select("error.uncaught", attempt=TRAIN, rank=rank, pid=end.pid):
         return False  # a watchdog of the collectives may abort the process behind it
-    elif told and signal is None:
+    elif closed and signal is None:
         return True  # a handler of the script's own may catch SIGTERM
-    elif told or signal in (None, _SIGABRT):
+    elif closed or signal in (None, _SIGABRT):
         text = f"{how}, and no error of it is recorded"
         collector.unknown(EXPECTED, text, end.source, data=about(rank))
     else:
@@ -63,10 +65,10 @@ def _judge(case: Case, rank: int, end: Event, seconds: float) -> bool:
     return False
 
 
-def _was_told(case: Case, end: Event) -> bool:
-    """Return whether torchrun's log says that it has sent the process the signal to end."""
+def _says(case: Case, end: Event, kind: str) -> bool:
+    """Return whether torchrun's log has a line of this kind about the process."""
     return any(
-        event.kind == "torchrun.closing" and event.fields.get("worker_pid") == end.pid
+        event.kind == kind and event.fields.get("worker_pid") == end.pid
         for event in case.artifacts.torchrun_events(TRAIN)
     )
 

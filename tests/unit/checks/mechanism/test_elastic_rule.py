@@ -146,6 +146,15 @@ def test_a_script_may_catch_the_sigterm_that_torchrun_says_it_has_sent(tmp_path:
     assert spoilt(story, tmp_path) == [("unknown", "rank 1: ended by SIGSEGV, and no error of it is recorded")]
 
 
+def test_torchrun_may_lose_its_patience_sooner_by_its_own_word(tmp_path: Path) -> None:
+    story = good()
+    new_end(story, 1, signal=9, at=AT + 0.25)
+    log(tmp_path, "Unable to shutdown process 101 via 15, forcefully exiting via 9")
+    assert spoilt(story, tmp_path) == []
+    new_end(story, 3, signal=9, at=AT + 0.25)
+    assert [verdict for verdict, _ in spoilt(story, tmp_path)] == ["fail"]
+
+
 @pytest.mark.parametrize(
     ("rank", "seen"),
     [
