@@ -29,6 +29,7 @@ class DcpWriter:
     described: dict[str, Any] = field(default_factory=dict)
     stored: dict[Any, Any] = field(default_factory=dict)
     save_id: str = "one"
+    paths: dict[str, tuple[Any, ...]] = field(default_factory=dict)
 
     def value(self, name: str, value: Any, rank: int = 0) -> None:
         """A value that is no tensor."""
@@ -63,7 +64,7 @@ class DcpWriter:
             )
             for key, info in self.stored.items()
         }
-        fields = {"state_dict_metadata": self.described, "planner_data": {}, "storage_data": stored}
+        fields = {"state_dict_metadata": self.described, "planner_data": self.paths, "storage_data": stored}
         fields["storage_meta"] = Called(f"{METADATA}.StorageMeta", (), {"save_id": self.save_id})
         return TorchSave().pickle(Called(f"{METADATA}.Metadata", (), fields))
 

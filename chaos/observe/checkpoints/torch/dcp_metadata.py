@@ -63,10 +63,11 @@ class StoredTensor:
 
 @dataclass(frozen=True)
 class DcpMetadata:
-    """The content of the file: tensors and other values by their names."""
+    """The content of the file: tensors and other values by their names, and the keys on the way to each of them."""
 
     tensors: dict[str, StoredTensor]
     values: dict[str, Item]
+    paths: dict[str, tuple[object, ...]]
 
     def items(self) -> Iterator[Item]:
         """Yield every item."""
@@ -99,7 +100,17 @@ def read_metadata(content: bytes) -> DcpMetadata:
             raise UnknownContent(f"{name[:100]!r} is a {entry.path[:100]}, which this reader does not know")
     if items:
         raise ValueError(f"the metadata says where {next(iter(items))[:100]!r} lies, and not what it is")
-    return DcpMetadata(tensors, values)
+    return DcpMetadata(tensors, values, _paths(fields.get("planner_data")))
+
+
+def _paths(planner_data: object) -> dict[str, tuple[object, ...]]:
+    """Return the keys on the way to each value, as the default planner notes them; none of another planner."""
+    entries = planner_data.items() if isinstance(planner_data, dict) else ()
+    return {
+        name: path
+        for name, path in entries
+        if isinstance(name, str) and isinstance(path, tuple) and all(isinstance(key, (str, int)) for key in path)
+    }
 
 
 _Places = dict["tuple[int, ...] | None", Item]

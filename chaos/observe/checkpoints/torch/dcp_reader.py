@@ -11,6 +11,7 @@ import io
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -26,6 +27,7 @@ from chaos.observe.checkpoints.torch.dcp_metadata import METADATA, MODULE, PART,
 from chaos.observe.checkpoints.torch.dcp_metadata import read_metadata as parse_metadata
 from chaos.observe.checkpoints.torch.flatten import ALONE
 from chaos.observe.checkpoints.torch.save_reader import read_archive
+from chaos.observe.checkpoints.torch.state_names import names_by_paths
 from chaos.observe.checkpoints.torch.step_numbers import numbers_about
 
 MAX_METADATA = 64 << 20
@@ -155,8 +157,14 @@ class _Directory:
                 shards[name] = parts
         if not entries:
             raise CheckpointNotSupported(self._files.path(METADATA), "names neither tensors nor values")
+        new = names_by_paths(self._metadata.paths, entries)
+        named = {
+            new[name]: replace(entry, name=new[name]) if isinstance(entry, Tensor) else entry
+            for name, entry in entries.items()
+        }
+        by_rank = {new[name]: parts for name, parts in shards.items()}
         crc: Crc = "verified" if self._crcs == {"verified"} else "absent"
-        return Parsed(entries, {}, crc, numbers=numbers_about(entries), shards=shards, pieces=tuple(self._pieces))
+        return Parsed(named, {}, crc, numbers=numbers_about(named), shards=by_rank, pieces=tuple(self._pieces))
 
     def _read(self, name: str, item: Item) -> tuple[dict[str, Tensor | Plain], dict[str, Span]]:
         """Return the values of an item, and where their contents lie in its file."""

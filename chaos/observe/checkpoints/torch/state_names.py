@@ -1,17 +1,21 @@
 """The names that a rank has for the values in a checkpoint of its model and its optimizers.
 
 A script may keep their states under any keys. The agent records a weight by its name in the model, and a slot of an
-optimizer as ``optimizer.KEY.N`` (:mod:`chaos.agent.torch.optimizers`); here a file's names become the same.
+optimizer as ``optimizer.KEY.N`` (:mod:`chaos.agent.torch.optimizers`); here a file's names become the same. The state
+of an optimizer may name the weights in the place of numbers, as ``torch.distributed.checkpoint.state_dict`` does: the
+list of its weights then gives the numbers.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from chaos.agent.torch.optimizers import bare
+from chaos.observe.checkpoints.tensor import Tensor
 from chaos.observe.checkpoints.torch.objects import TensorRef
 
 Value = TypeVar("Value")
@@ -20,6 +24,7 @@ _MODELS = ("model", "module", "model_state", "model_state_dict", "state_dict", "
 """Keys under which scripts and libraries keep the state of the trained model, beside that of an average, say."""
 
 _SLOT = re.compile(r"state\.(?P<parameter>.+)\.(?P<key>[^.]+)")
+_LISTED = re.compile(r"param_groups\.(?P<group>\d{1,9})\.params\.(?P<place>\d{1,9})")
 _DEEPEST = 3
 
 
@@ -43,16 +48,49 @@ def named_as_in_rank(structure: object, leaves: Mapping[str, Value]) -> dict[str
         structure: the file's dictionaries, as they were saved.
         leaves: the values in them, by names that join the keys on the way by points.
     """
-    parts = list(_parts(structure, ()))
+    new = _new_names(list(_parts(structure, ())), leaves)
+    return {new[name]: value for name, value in leaves.items()}
+
+
+def names_by_paths(paths: Mapping[str, tuple[object, ...]], leaves: Mapping[str, object]) -> dict[str, str]:
+    """Return the names that a rank has for values whose dictionaries are known only by the keys on the way.
+
+    Args:
+        paths: the keys on the way to each tensor or saved object.
+        leaves: the values, by names that join the keys by points.
+    """
+    lists = {path[: path.index("param_groups")] for path in paths.values() if "param_groups" in path}
+    optimizers = {keys for keys in lists if all(isinstance(key, str) for key in keys)}
+    outside = {
+        name: path
+        for name, path in paths.items()
+        if isinstance(leaves.get(name), Tensor) and not any(path[: len(keys)] == keys for keys in optimizers)
+    }
+    holders = Counter(path[:-1] for path in outside.values())
+    parts = [_Part(tuple(map(str, keys)), True, 0) for keys in sorted(optimizers, key=str)]
+    parts += [_Part(tuple(map(str, keys)), False, count) for keys, count in holders.items() if len(keys) <= _DEEPEST]
+    return _new_names(parts, leaves)
+
+
+def _new_names(parts: list[_Part], leaves: Mapping[str, object]) -> dict[str, str]:
+    """Return the new name of each value; the old ones where two would share a name: nobody knows which a rank holds."""
     optimizers = [part for part in parts if part.optimizer]
+    numbers = [_numbers(part, leaves) for part in optimizers]
     model = _model([part for part in parts if not part.optimizer])
-    named: dict[str, Value] = {}
-    for name, value in leaves.items():
-        new = _in_rank(name, optimizers, model)
-        if new in named:  # two parts share a name, so nobody knows which of them the rank holds
-            return dict(leaves)
-        named[new] = value
-    return named
+    named = {name: _in_rank(name, list(zip(optimizers, numbers, strict=True)), model) for name in leaves}
+    return named if len(set(named.values())) == len(named) else {name: name for name in leaves}
+
+
+def _numbers(optimizer: _Part, leaves: Mapping[str, object]) -> dict[str, int]:
+    """Return the numbers of the weights that an optimizer lists by their names; none where it lists numbers."""
+    listed = [
+        (int(match["group"]), int(match["place"]), value)
+        for name, value in leaves.items()
+        if isinstance(value, str)
+        and name.startswith(optimizer.prefix)
+        and (match := _LISTED.fullmatch(name[len(optimizer.prefix) :]))
+    ]
+    return {weight: number for number, (_, _, weight) in enumerate(sorted(listed))}
 
 
 def _parts(value: object, path: tuple[str, ...]) -> Iterator[_Part]:
@@ -79,10 +117,11 @@ def _model(parts: list[_Part]) -> _Part | None:
     return min(parts, key=rank, default=None)
 
 
-def _in_rank(name: str, optimizers: list[_Part], model: _Part | None) -> str:
-    for number, optimizer in enumerate(optimizers, 1):
+def _in_rank(name: str, optimizers: list[tuple[_Part, dict[str, int]]], model: _Part | None) -> str:
+    for number, (optimizer, numbers) in enumerate(optimizers, 1):
         if name.startswith(optimizer.prefix) and (slot := _SLOT.fullmatch(name[len(optimizer.prefix) :])):
-            return f"optimizer{'' if number == 1 else number}.{slot['key']}.{slot['parameter']}"
+            weight = numbers.get(slot["parameter"], slot["parameter"])
+            return f"optimizer{'' if number == 1 else number}.{slot['key']}.{weight}"
     if model is not None and name.startswith(model.prefix):
         return bare(name[len(model.prefix) :])
     return name

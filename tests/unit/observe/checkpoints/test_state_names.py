@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from chaos.observe.checkpoints.checkpoint import read_checkpoint
 from chaos.observe.checkpoints.torch.flatten import flatten
 from chaos.observe.checkpoints.torch.objects import StorageRef, TensorRef
 from chaos.observe.checkpoints.torch.state_names import named_as_in_rank
+from tests.kit.torch_save import TorchSave, floats
 
 
 def tensor() -> TensorRef:
@@ -65,3 +68,15 @@ def test_a_second_optimizer_has_a_number() -> None:
 def test_names_that_would_meet_are_left_as_they_are() -> None:
     structure = {"model": model("module.") | model()}
     assert names(structure) == {f"model.{name}" for name in (*WEIGHTS, *(f"module.{weight}" for weight in WEIGHTS))}
+
+
+def test_an_optimizer_that_names_its_weights_has_the_numbers_of_its_list(tmp_path: Path) -> None:
+    """As ``torch.distributed.checkpoint.state_dict.get_optimizer_state_dict`` gives it."""
+    slots = {"b.bias": {"exp_avg": floats(1.0)}, "a.weight": {"exp_avg": floats(2.0)}}
+    groups = [{"params": ["a.weight"]}, {"params": ["b.bias"]}]
+    state = {
+        "model": {"a.weight": floats(3.0), "b.bias": floats(4.0)},
+        "optim": {"state": slots, "param_groups": groups},
+    }
+    tensors = read_checkpoint(TorchSave().write(tmp_path / "x.pt", state)).tensors
+    assert list(tensors) == ["a.weight", "b.bias", "optimizer.exp_avg.1", "optimizer.exp_avg.0"]

@@ -34,6 +34,24 @@ def test_a_directory_is_one_checkpoint_of_whole_tensors(tmp_path: Path) -> None:
     assert checkpoint.crc == "verified"
 
 
+def test_names_are_those_that_a_rank_has(tmp_path: Path) -> None:
+    """The metadata says which dictionaries were saved; the optimizer lists its weights by name."""
+    writer = job_directory(4)
+    slot = ("optim", "state", "net.weight")
+    writer.paths = {
+        "model.net.weight": ("model", "net.weight"),
+        "optim.state.net.weight.exp_avg": (*slot, "exp_avg"),
+        "optim.state.net.weight.step": (*slot, "step"),
+        "optim.param_groups.0.params": ("optim", "param_groups", 0, "params"),
+        "step": ("step",),
+    }
+    checkpoint = read_checkpoint(writer.write(tmp_path))
+    assert list(checkpoint.tensors) == ["net.weight", "optimizer.exp_avg.0", "optimizer.step.0"]
+    assert [tensor.name for tensor in checkpoint.tensors.values()] == list(checkpoint.tensors)
+    assert list(checkpoint.shards) == ["net.weight", "optimizer.exp_avg.0"]
+    assert checkpoint.about_save == {"global_step": 4, "script_step": 4}
+
+
 W = np.arange(60, dtype=np.float32).reshape(5, 4, 3)
 A, B = slice(0, 2), slice(2, None)
 
