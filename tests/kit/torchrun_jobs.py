@@ -87,7 +87,6 @@ class Torchrun:
             "OMP_NUM_THREADS": "1",
             "TORCH_DISABLE_SHARE_RDZV_TCP_STORE": "1",
             "GLOO_SOCKET_IFNAME": "lo",
-            "TMPDIR": str(self.work),  # torchrun leaves a directory of logs behind
         }
         program = (sys.executable, "-m", "torch.distributed.run")
         with output.open("wb") as stream:
