@@ -29,6 +29,7 @@ CONTAINER: Final = "ascend"
 """The container that trains: Ascend Operator knows it by this name only."""
 
 MINDSPORE: Final = "mindspore"
+PYTORCH: Final = "pytorch"
 FRAMEWORK: Final = "framework"
 RANK_INDEX: Final = "hccl/rankIndex"
 """Annotation of a pod: its index among the job's pods."""
@@ -61,6 +62,9 @@ RECOVER_POLICY: Final = "huawei.com/recover_policy_path"
 STRATEGIES: Final = ("retry", "recover", "recover-in-place", "elastic-training", "dump", "exit")
 PROCESS_LEVEL: Final = ("retry", "recover", "recover-in-place")
 """Strategies that keep processes, and need ``fault-scheduling: grace`` and ``fault-retry-times``."""
+
+GRACEFUL: Final = (*PROCESS_LEVEL, "elastic-training")
+"""Strategies that need ``fault-scheduling: grace``."""
 
 TASKD_PORT: Final = 9601
 TTP_PORT: Final = 8000

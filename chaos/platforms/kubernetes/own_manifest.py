@@ -14,6 +14,7 @@ from typing import Any
 
 from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.check.check import Checked, Demands, check_file
+from chaos.platforms.kubernetes.check.framework import framework_of
 from chaos.platforms.kubernetes.check.pods import Template, templates
 from chaos.platforms.kubernetes.documents import Placed, read_manifests
 from chaos.platforms.kubernetes.resources import CONFIGMAP, resource_of, workload_of
@@ -63,6 +64,13 @@ def _run_problems(path: Path, checked: Checked, settings: Kubernetes, demands: D
             f"this is a job of the kind {checked.workload}, and cluster.kubernetes.workload says {settings.workload}"
         )
         return
+    framework = framework_of(job)
+    if checked.workload == "ascendjob" and framework is not None and framework.leader_trains:
+        yield job.nearest_value("metadata", "labels", names.FRAMEWORK).problem(
+            f"a run does not know the nodes of an AscendJob of {framework.spoken}: Ascend Operator numbers the pods of "
+            f"{framework.leader} and of Worker from 0, and ranks train in both",
+            "check the manifest (chaos kubernetes check), and run in a vcjob or a Job",
+        )
     for document in read_manifests(path):
         yield from _document(document)
     pods = templates(job, checked.workload)

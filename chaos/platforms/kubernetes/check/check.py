@@ -17,7 +17,9 @@ from chaos.platforms.kubernetes import names
 from chaos.platforms.kubernetes.check.ascendjob import ascendjob_problems
 from chaos.platforms.kubernetes.check.commands import command_problems
 from chaos.platforms.kubernetes.check.environment import environment_problems
+from chaos.platforms.kubernetes.check.framework import FRAMEWORKS, framework_of
 from chaos.platforms.kubernetes.check.pods import Template, pod_problems, templates
+from chaos.platforms.kubernetes.check.pytorch import pytorch_problems
 from chaos.platforms.kubernetes.check.types import as_written, type_problems
 from chaos.platforms.kubernetes.check.vcjob import vcjob_problems
 from chaos.platforms.kubernetes.documents import Placed, read_manifests
@@ -155,6 +157,8 @@ def _job_problems(job: Placed, workload: str, demands: Demands) -> Iterator[Prob
     pods = templates(job, workload)
     if workload == "ascendjob":
         yield from ascendjob_problems(job)
+        if framework_of(job) is FRAMEWORKS[names.PYTORCH]:
+            yield from pytorch_problems(job, pods, strategies)
     elif workload == "vcjob":
         yield from vcjob_problems(job, pods)
     yield from type_problems(pods)
@@ -236,6 +240,7 @@ def _strategies(job: Placed, strategies: Sequence[str]) -> Iterator[Problem]:
 def _process_level(job: Placed, workload: str, strategies: Sequence[str], labels: Placed) -> Iterator[Problem]:
     used = [name.strip() for name in strategies]
     process_level = [name for name in used if name in names.PROCESS_LEVEL]
+    graceful = [name for name in used if name in names.GRACEFUL]
     switch = job.at("metadata", "labels", names.PROCESS_RECOVER)
     strategy = job.nearest_value("metadata", "annotations", names.RECOVER_STRATEGY)
     if used and switch is not None and switch.data in ("off", "pause"):
@@ -249,10 +254,10 @@ def _process_level(job: Placed, workload: str, strategies: Sequence[str], labels
     if switch is not None and switch.data == "on" and not used:
         yield switch.problem("process-recover-enable is on, but there is no recover-strategy (annotation)")
     scheduling = job.at("metadata", "labels", names.FAULT_SCHEDULING)
-    if process_level and (scheduling is None or scheduling.data != "grace"):
+    if graceful and (scheduling is None or scheduling.data != "grace"):
         state = "there is none" if scheduling is None else f"it is {scheduling.data!r}"
         yield (scheduling or labels).problem(
-            f'{", ".join(process_level)} needs the label fault-scheduling: "grace", and {state}',
+            f'{", ".join(graceful)} needs the label fault-scheduling: "grace", and {state}',
         )
     retries = job.at("metadata", "labels", names.FAULT_RETRY_TIMES)
     if process_level and (retries is None or retries.data == "0"):

@@ -27,7 +27,7 @@ def command_problems(pods: Sequence[Template]) -> Iterator[Problem]:
         container = pod.container
         if container is None or not pod.trains:
             continue
-        script = _script(container)
+        script = shell_script(container)
         if script is not None and (why := lost_exit_code(str(script.data))) is not None:
             yield script.problem(
                 f"the exit code of the job is lost: {why}. The pod is Completed when the job fails, and nothing is "
@@ -36,7 +36,7 @@ def command_problems(pods: Sequence[Template]) -> Iterator[Problem]:
             )
 
 
-def _script(container: Placed) -> Placed | None:
+def shell_script(container: Placed) -> Placed | None:
     """Return the text that a container hands to a shell."""
     words = [word for part in ("command", "args") for word in _words(container.at(part))]
     for number, word in enumerate(words[:-1]):

@@ -87,7 +87,7 @@ DEFECTS = [
     ('subHealthyStrategy: "ignore"', 'subHealthyStrategy: "hotswitch"', "which MindCluster ignores", 11),
     ('subHealthyStrategy: "ignore"', 'recover-strategy: "dump"', "annotations only", 11),
     ("  annotations:\n", '  annotations:\n    wait-reschedule-timeout: "20"\n', "from 30 to 270", 13),
-    ("framework: mindspore", "framework: pytorch", "jobs of MindSpore", 7),
+    ("framework: mindspore", "framework: tensorflow", "jobs of MindSpore and PyTorch", 7),
     ("minAvailable: 3", "minAvailable: 4", "would never start", 18),
     ("    Worker:\n      replicas: 2", "    Master:\n      replicas: 2", "not of MindSpore", 36),
     ("      replicas: 1\n", "      replicas: 2\n", "exactly one Scheduler", 21),
