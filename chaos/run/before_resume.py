@@ -4,33 +4,48 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from chaos.evidence.artifacts import Artifacts
-from chaos.evidence.checkpoints.at_resume import REMEMBERED
+from chaos.evidence.checkpoints.at_resume import DAMAGE_MET, REMEMBERED
 from chaos.evidence.checkpoints.owner import owners_of
 from chaos.evidence.checkpoints.periodic import is_saved
 from chaos.evidence.checkpoints.saved import SavedKind
 from chaos.evidence.facts import RESUME
+from chaos.faults.checkpoints.originals import damaged_files, digest_there, state_as_saved
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
 from chaos.observe.checkpoints.checkpoint import CheckpointError
+
+
+def record_damage(run_dir: Path, storage: Path, history: HistoryWriter) -> None:
+    """Record what lies in the place of each damaged checkpoint; ``storage`` is the directory that the job saves in."""
+    for file in damaged_files(run_dir, read_history(run_dir / "history")):
+        try:
+            content: dict[str, Any] = {"content": digest_there(storage / file.name)}
+        except OSError as error:
+            content = {"problem": f"{file.name}: {error.strerror}"}
+        history.record(DAMAGE_MET, attempt=RESUME, rank=file.rank, fault=file.fault, file=file.file, **content)
 
 
 def look_at_saves(run_dir: Path, kind: SavedKind, history: HistoryWriter) -> bool:
     """Return whether the job has saved a checkpoint of this kind to its end, under any name and in any place.
 
     The content of a file whose name does not tell its step is recorded: the job may save the file anew under the same
-    name (``latest.ckpt``), and its starting point no longer exists when the run is judged. A file in a place that
-    cannot be read does not count; the checks say so about the run.
+    name (``latest.ckpt``), and its starting point no longer exists when the run is judged. Of a damaged file it is the
+    content as it was saved, with which a state that was loaded is compared. A file in a place that cannot be read does
+    not count; the checks say so about the run.
     """
     recorded, artifacts = read_history(run_dir / "history"), Artifacts(run_dir, None)
+    damaged = list(damaged_files(run_dir, recorded))
     named = {checkpoint.path for checkpoint in artifacts.checkpoints}
     files = owners_of(recorded, artifacts)
     paths = [*(checkpoint.path for checkpoint in files.owned), *(file.path for file in files.unowned)]
     for path in dict.fromkeys(candidate for candidate in paths if candidate not in named):
         where = artifacts.relative(path)
         try:
-            history.record(REMEMBERED, attempt=RESUME, path=where, state=asdict(artifacts.read_checkpoint(path)))
+            state = state_as_saved(path, run_dir, damaged) or artifacts.read_checkpoint(path)
+            history.record(REMEMBERED, attempt=RESUME, path=where, state=asdict(state))
         except CheckpointError as error:
             history.record(REMEMBERED, attempt=RESUME, path=where, problem=error.problem)
     by_name = (checkpoint.kind in (kind, "either") and not checkpoint.temporary for checkpoint in artifacts.checkpoints)

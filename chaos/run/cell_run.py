@@ -47,6 +47,7 @@ from chaos.store.directory import RunDirectory, create_run, point_latest, update
 
 if TYPE_CHECKING:
     from chaos.evidence.checkpoints.saved import SavedKind
+    from chaos.plan.traits import JobTraits
 
 _PORT_ATTEMPTS = 3
 """How often a run is made in all where another process takes its ports each time."""
@@ -318,7 +319,7 @@ class CellRun:
 
                 def next_begins() -> None:
                     incidents.attempt = "resume"
-                    _look(session)
+                    _look(session, launches.traits)
 
                 launches.attempt(session, "train", plan.faults, resume=False, before_next=next_begins)
                 return
@@ -334,7 +335,7 @@ class CellRun:
         return [node_name(os.environ)]
 
     def _resume(self, session: Session, launches: Launches) -> None:
-        if not _look(session):
+        if not _look(session, launches.traits):
             reason = f"no finished {_kind_of_saves(session)} checkpoint was saved"
             session.history.record("resume.skipped", attempt="resume", reason=reason)
             return
@@ -352,10 +353,15 @@ def _kind_of_saves(session: Session) -> SavedKind:
     return "end-of-life" if session.plan.resume.restore is None else "periodic"
 
 
-def _look(session: Session) -> bool:
+def _look(session: Session, traits: JobTraits) -> bool:
     """Return whether there is a checkpoint to go on from; the content of files that may be overwritten is recorded."""
-    from chaos.run.before_resume import look_at_saves
+    from chaos.run.before_resume import look_at_saves, record_damage
+    from chaos.run.inject.storage import storage_of
 
+    restore = session.plan.resume.restore
+    if restore is not None and restore.stated:
+        job = session.owned.path / "job"
+        record_damage(session.owned.path, storage_of(job, traits) or job, session.history)
     return look_at_saves(session.owned.path, _kind_of_saves(session), session.history)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from chaos.checks.loss import by_log
 from chaos.checks.resume.apart import judge_apart
 from chaos.checks.resume.batches import judge_batches
+from chaos.checks.resume.damage_met import judge_met
 from chaos.checks.resume.other_step import judge_other_step
 from chaos.checks.resume.replay import judge_replay
 from chaos.checks.resume.restored import judge_loads
@@ -57,6 +58,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
         collector.fail(expected, observation, _line(plan), ended.source, data=about(range(plan.layout.ranks)))
         return collector.findings()
     _judge_present(plan, history, collector)
+    judge_met(plan, history, artifacts, collector)
     saved = resumed_from(plan, history, artifacts)
     if saved is None:
         judge_apart(plan, history, artifacts, collector)

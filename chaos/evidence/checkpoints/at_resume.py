@@ -16,11 +16,19 @@ from chaos.observe.checkpoints.saved_state import SavedState
 REMEMBERED = "checkpoint.remembered"
 """The harness's record of a file whose name does not tell its step, made before the resume."""
 
+DAMAGE_MET = "checkpoint.damage_met"
+"""The harness's record, made before the resume, of what lies in the place of a file that a fault has damaged.
+
+``content`` is its digest, or ``absent``.
+"""
+
 _STATE = TypeAdapter(SavedState)
 
 
 def state_at_resume(history: History, artifacts: Artifacts, file: CheckpointFile) -> SavedState:
     """Return the state by the harness's record, else by the file as it is now.
+
+    Of a damaged file it is the state as it was saved: a named file is put back when the run is torn down.
 
     Raises chaos.observe.checkpoints.checkpoint.CheckpointError when the file was not sound, or the record is not.
     """

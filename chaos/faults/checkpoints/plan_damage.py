@@ -16,7 +16,7 @@ from chaos.plan.problems import Problems
 from chaos.plan.recovery.outcome import Outcome
 from chaos.plan.schedule import Scheduled
 from chaos.plan.traits import JobTraits
-from chaos.scenario.models.scenario import Scenario
+from chaos.scenario.models.scenario import ExpectResume, Scenario
 
 PARAMETERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "flip-checkpoint": {"where": ("data", "header"), "part": PARTS},
@@ -81,19 +81,33 @@ def check_damage(draft: Draft, outcome: Outcome, problems: Problems) -> None:
             text=first.fault.kind,
             hint="kill the ranks with no mechanism in job.protection",
         )
-    elif not scenario.job.resume or not _goes_on(traits) or scenario.job.script is not None:
+    else:
+        _check_outcome(scenario, first, traits, problems)
+
+
+def _check_outcome(scenario: Scenario, first: Scheduled, traits: JobTraits, problems: Problems) -> None:
+    """Note a job whose way on from damaged files is not known."""
+    own = scenario.job.script is not None
+    if scenario.job.resume and own and traits.resumes_periodic:
+        if not isinstance(scenario.expect.resume, ExpectResume):
+            problems.add(
+                f"{first.path}.kind",
+                f"fault {first.fault.id!r} damages a periodic checkpoint, and the plan does not know whether the "
+                "script notices that and goes on from an earlier one",
+                text=first.fault.kind,
+                hint="write expect.resume: {step: N}, the step behind the checkpoint from which the script has to go "
+                "on; no script may go on from the damaged one",
+            )
+    elif not scenario.job.resume or own or not (traits.group_info or traits.any_replica or traits.restarts):
         problems.add(
             f"{first.path}.kind",
             f"fault {first.fault.id!r} damages a periodic checkpoint, but the outcome is not known: the job is not "
             f"started again, or its kind {scenario.job.kind!r} with its script does not define how to resume from "
             "damaged periodic checkpoints",
             text=first.fault.kind,
-            hint="use the built-in script of kind plain or rehearsal, or a job of MindFormers, and job.resume: true",
+            hint="use the built-in script of kind plain or rehearsal, a job of MindFormers, or a script of kind "
+            "mindspore or torch, and job.resume: true",
         )
-
-
-def _goes_on(traits: JobTraits) -> bool:
-    return traits.group_info or traits.any_replica or traits.restarts
 
 
 def _is_missed(fault: Scheduled, traits: JobTraits) -> bool:
@@ -139,7 +153,8 @@ def _check_form(fault: Scheduled, traits: JobTraits, problems: Problems) -> None
     if fault.fault.parameters.get("at") == "record" and traits.file_format != "ckpt":
         problems.add(
             f"{fault.path}.parameters.at",
-            f"fault {fault.fault.id!r} cuts a file between two values of a .ckpt, and this job saves .safetensors",
+            f"fault {fault.fault.id!r} cuts a file between two values of a .ckpt, and this job saves "
+            f"{'files in a form of its own' if traits.file_format is None else f'.{traits.file_format}'}",
             text="record",
             hint="use at: middle, or leave it out",
         )

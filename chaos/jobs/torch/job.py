@@ -51,6 +51,7 @@ class TorchJob(ScriptJob):
         mindspore=False,
         own_launcher=True,
         launcher_restarts=True,
+        file_format=None,
         lacks={
             "job.agent": "starts no cluster agent: on a cluster MindCluster does",
             "job.tre": _OF_THE_SCRIPT,

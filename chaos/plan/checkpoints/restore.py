@@ -9,8 +9,8 @@ utils/resume_ckpt_utils.py (2.1).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
+from chaos.plan.checkpoints.left import Left, holders_of, leaving_out, unusable_of
 from chaos.plan.checkpoints.resume_key import resume_key, unless
 from chaos.plan.checkpoints.saved import Damage
 from chaos.plan.checkpoints.savers import check_savers, every_rank_saves
@@ -73,12 +73,13 @@ def plan_restore(draft: Draft, outcome: Outcome, problems: Problems) -> tuple[Pl
         _check_recorded(scenario, lethal, interval, unless(key), problems)
     last = _last_saved(everyone, lethal, step)
     damage = _damage(draft, last, interval, problems)
-    left = _Left(damage.lost, last, dict(damage.damaged), _any_replica(draft, damage))
+    left = Left(damage.lost, last, dict(damage.damaged), _any_replica(draft, damage), unusable_of(draft, damage))
     if traits.resumes_periodic and (stated := _stated_step(scenario, interval)) is not None:
-        holders = _holders(groups, stated, left)
+        holders = holders_of(groups, stated, left)
         if holders is not None:
-            why = f"step {stated} has been saved, {_SCRIPT.format(key)}"
-            return PlannedRestore(stated, left.lost, holders, left.damaged), why
+            why = f"step {stated} has been saved, {_SCRIPT.format(key)}{leaving_out(left)}"
+            hit = any(fault.effect.changes_file for fault in draft.faults)
+            return PlannedRestore(stated, left.lost, holders, left.damaged, stated=hit), why
     source = _SCRIPT.format(key) if traits.resumes_periodic else f"({_RESTART if traits.restarts else SOURCE})"
     newest = step - step % interval + interval
     own_only = traits.restarts or (traits.resumes_periodic and every_rank_saves(scenario))
@@ -86,6 +87,12 @@ def plan_restore(draft: Draft, outcome: Outcome, problems: Problems) -> tuple[Pl
     if traits.resumes_periodic and not (own_only or isinstance(scenario.expect.resume, ExpectResume)):
         others, _ = _newest_complete(groups, left, newest, interval, traits, damage, source, own_only=True)
         check_savers(restore.step, others.step, key, problems)
+    if restore.step is None and traits.resumes_periodic and left.damaged:
+        problems.add(
+            key,
+            f"{why}, and what the script does without a checkpoint is not known",
+            hint="let the ranks be lost later, or save more often",
+        )
     if restore.step is None and not losing:
         return None, f"{why}, and the job is not started again"
     return restore, why
@@ -115,7 +122,7 @@ def _damage(draft: Draft, last: Mapping[int, int], interval: int, problems: Prob
 
 def _newest_complete(
     groups: Sequence[tuple[int, ...]],
-    left: _Left,
+    left: Left,
     newest: int,
     interval: int,
     traits: JobTraits,
@@ -126,36 +133,13 @@ def _newest_complete(
 ) -> tuple[PlannedRestore, str]:
     """Return the newest step from which every rank can go on, and why; at most ``newest`` and the recorded step."""
     for candidate in range(newest if damage.newest is None else min(damage.newest, newest), 0, -interval):
-        holders = _holders(groups, candidate, left)
+        holders = holders_of(groups, candidate, left)
         if holders is not None and not (own_only and left.lacking(candidate)):
             why = _why(candidate, left, holders, source, own_only)
             why += f"; {damage.why}" if damage.why else ""
             return PlannedRestore(candidate, left.lost, holders, left.damaged, own=own_only), why
     hopeless = PlannedRestore(None, left.lost, {}, left.damaged, own=own_only)
     return hopeless, _why_not(groups, left, interval, traits)
-
-
-@dataclass(frozen=True)
-class _Left:
-    """The periodic checkpoints that are left.
-
-    ``lost`` are ranks whose files are gone, ``last`` maps every rank to the last step that it has finished saving,
-    ``damaged`` as in the plan. ``any_replica`` are the ranks that may load a file of any rank of their group although
-    they have their own.
-    """
-
-    lost: tuple[int, ...]
-    last: Mapping[int, int]
-    damaged: dict[int, int]
-    any_replica: frozenset[int]
-
-    def has(self, rank: int, step: int) -> bool:
-        """Return whether a rank has a file to go on from."""
-        return rank not in self.lost and self.last[rank] >= step and self.damaged.get(rank) != step
-
-    def lacking(self, step: int) -> bool:
-        """Return whether a rank lacks a file of its own to go on from."""
-        return any(not self.has(rank, step) for rank in self.last)
 
 
 def _restores(scenario: Scenario, groups: Sequence[tuple[int, ...]], traits: JobTraits) -> bool:
@@ -242,24 +226,10 @@ def _finished(at: Point) -> int:
     return at.step if at.phase >= _SAVED else at.step - 1
 
 
-def _holders(groups: Sequence[tuple[int, ...]], step: int, left: _Left) -> dict[int, tuple[int, ...]] | None:
-    """Return the ranks whose file of a step each rank may load; None when a group has none."""
-    holders: dict[int, tuple[int, ...]] = {}
-    for members in groups:
-        kept = tuple(rank for rank in members if left.has(rank, step))
-        if not kept:
-            return None
-        for rank in members:
-            holders[rank] = (rank,) if rank in kept and rank not in left.any_replica else kept
-    return holders
-
-
-def _why(step: int, left: _Left, holders: Mapping[int, tuple[int, ...]], source: str, own_only: bool) -> str:
+def _why(step: int, left: Left, holders: Mapping[int, tuple[int, ...]], source: str, own_only: bool) -> str:
     has = "rank has its own" if own_only else "replica group has a"
     text = f"step {step} is the newest step for which every {has} periodic checkpoint {source}"
-    if left.damaged:
-        damages = ", ".join(f"that of rank {rank} and step {saved}" for rank, saved in sorted(left.damaged.items()))
-        text += f", leaving out what is damaged: {damages}; no rank may resume from a damaged state"
+    text += leaving_out(left)
     replaced = "; ".join(
         f"rank {rank} loads that of {ranks(holders[rank])}"
         for rank in sorted({*left.lost, *left.damaged})
@@ -268,7 +238,7 @@ def _why(step: int, left: _Left, holders: Mapping[int, tuple[int, ...]], source:
     return f"{text}, and a lost checkpoint is replaced by a replica's: {replaced}" if replaced else text
 
 
-def _why_not(groups: Sequence[tuple[int, ...]], left: _Left, interval: int, traits: JobTraits) -> str:
+def _why_not(groups: Sequence[tuple[int, ...]], left: Left, interval: int, traits: JobTraits) -> str:
     if traits.restarts and left.lost:
         return (
             f"the files of {ranks(left.lost)} are lost, and each rank resumes from its own files only, so the job "

@@ -15,7 +15,8 @@ class PlannedRestore:
     load: itself or, where its own file is lost or damaged, others of its replica group. ``own`` says that a step will
     do only if every rank has a file of its own: a replica's file is no help. ``unrecorded`` is in plans of earlier
     versions only: without the one record that names the last checkpoint they expected the job to end, whatever files
-    are left.
+    are left. ``stated`` says that the scenario states the step, since a fault damages files and only the user knows
+    what the script makes of that: what lay in their places is then recorded before the resume.
     """
 
     step: int | None
@@ -24,6 +25,7 @@ class PlannedRestore:
     damaged: dict[int, int] = field(default_factory=dict)
     unrecorded: bool = False
     own: bool = False
+    stated: bool = False
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,11 @@ from typing import Any
 import pytest
 
 from chaos.base.clock import SYSTEM_CLOCK
-from chaos.base.registry import registry
-from chaos.faults.kind import FaultMissed, Victim
-from chaos.heal.undo import UNDO_ACTIONS, UndoContext, undo_step
-from chaos.history.writer import HistoryWriter
-from chaos.machine.linux.process import identify
+from chaos.faults.kind import FaultMissed
 from chaos.observe.checkpoints.checkpoint import CheckpointError, CheckpointNotSupported, read_checkpoint
 from chaos.store.directory import RunDirectory, create_run
+from tests.kit.damage_stage import Stage, directories, files_of_rank_0
 from tests.kit.megatron_files import TRACKER, write_megatron
-from tests.kit.torch_dcp import job_directory
 from tests.kit.torch_save import TorchSave, floats, job_state
 
 NO_JOB: Any = None
@@ -30,52 +26,9 @@ KINDS = (
 )
 
 
-class Stage:
-    """A run whose ranks have recorded their saves, and a fault that hits one of them."""
-
-    def __init__(self, owned: RunDirectory, kind: str, rank: int = 0, **parameters: Any) -> None:
-        self.owned, self.kind = owned, registry("faults").load(kind)
-        self.job = owned.path.resolve() / "job"
-        history = owned.path.resolve() / "history"
-        history.mkdir(exist_ok=True)
-        self.record = history / f"train-rank_{rank}-7.jsonl"
-        self.victim = Victim(rank, identify(1), self.record, fault="hit", parameters=parameters)
-
-    def saved(self, path: Path, step: int) -> None:
-        """Record that the rank has saved a path."""
-        resume = self.record.exists()
-        history = HistoryWriter(self.record, writer="agent", run="torch", clock=SYSTEM_CLOCK, resume=resume)
-        rank = self.victim.rank
-        history.record("checkpoint.end", attempt="train", rank=rank, pid=7, kind="periodic", path=str(path), step=step)
-        history.close()
-
-    def files(self) -> dict[str, bytes]:
-        return {str(path.relative_to(self.job)): path.read_bytes() for path in self.job.rglob("*") if path.is_file()}
-
-    def hit(self) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Make the fault and undo it; return its evidence, and what lay there in between."""
-        before = self.files()
-        (step,) = self.kind.undo_steps("hit", [self.victim])
-        recorded = self.owned.ledger.record(step)
-        assert self.kind.evidence(NO_JOB, self.victim) is None
-        self.kind.inject(NO_JOB, self.victim)
-        shown, between = self.kind.evidence(NO_JOB, self.victim), self.files()
-        undone = undo_step(self.owned.ledger, recorded, UNDO_ACTIONS, UndoContext(self.owned.token, SYSTEM_CLOCK))
-        assert undone.ok, undone.how
-        assert self.files() == before
-        assert shown is not None
-        return shown, between
-
-
 @pytest.fixture
 def owned(tmp_path: Path) -> RunDirectory:
     return create_run(tmp_path, "torch", "", clock=SYSTEM_CLOCK)
-
-
-def files_of_rank_0(stage: Stage) -> None:
-    """What a script of DDP leaves: rank 0 saves for all, under names of its own."""
-    for step in (4, 8):
-        stage.saved(TorchSave().write(stage.job / "checkpoints" / f"step-{step}.pt", job_state(step)), step)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -139,13 +92,6 @@ def test_a_file_without_a_count_of_updates_has_the_step_of_its_record(owned: Run
     stage = Stage(owned, "remove-checkpoint")
     stage.saved(TorchSave().write(stage.job / "last.pt", {"w": floats(1.0), "step": 7}), 8)
     assert stage.hit()[0]["step"] == 8
-
-
-def directories(stage: Stage) -> None:
-    """What a script leaves that saves by torch.distributed.checkpoint."""
-    for step in (4, 8):
-        job_directory(step).write(stage.job / "ckpt" / f"step_{step}")
-        stage.saved(stage.job / "ckpt" / f"step_{step}", step)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "rename-checkpoint"])

@@ -6,12 +6,14 @@ from pathlib import Path
 
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.evidence.artifacts import Artifacts
-from chaos.evidence.checkpoints.at_resume import REMEMBERED, state_at_resume
+from chaos.evidence.checkpoints.at_resume import DAMAGE_MET, REMEMBERED, state_at_resume
 from chaos.evidence.checkpoints.owner import owners_of
 from chaos.history.event import Event
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
-from chaos.run.before_resume import look_at_saves
+from chaos.run.before_resume import look_at_saves, record_damage
+from chaos.store.directory import create_run
+from tests.kit.damage_stage import Stage, files_of_rank_0
 from tests.kit.good_run import SAVED, GoodRun
 from tests.kit.moved_run import DIRECTORY, Place, moved_run
 from tests.unit.conftest import MakeDeep
@@ -78,3 +80,22 @@ def test_what_was_remembered_is_read_in_the_place_of_what_lies_there_now(tmp_pat
 def test_directories_too_deep_to_be_searched_keep_no_job_from_its_resume(tmp_path: Path, make_deep: MakeDeep) -> None:
     make_deep(tmp_path / "job" / "deep")
     assert looked(job(usual), tmp_path) == (True, [])
+
+
+def test_a_damaged_file_is_remembered_as_it_was_saved_and_as_it_lies_there(tmp_path: Path) -> None:
+    stage = Stage(create_run(tmp_path / "reports", "torch", "", clock=SYSTEM_CLOCK), "flip-checkpoint")
+    files_of_rank_0(stage)
+    run = stage.owned.path.resolve()
+    path = stage.job / "checkpoints" / "step-8.pt"
+    saved = Artifacts(run, None).read_checkpoint(path)
+    _, shown = stage.damage()
+    stage.landed(shown)
+    with HistoryWriter(run / "history" / "later.jsonl", writer="harness", run="torch", clock=SYSTEM_CLOCK) as history:
+        assert look_at_saves(run, "periodic", history)
+        record_damage(run, stage.job, history)
+    recorded = read_history(run / "history")
+    (file,) = [file for file in owners_of(recorded, Artifacts(run, None)).owned if file.path == path]
+    assert state_at_resume(recorded, Artifacts(run, None), file) == saved
+    (met,) = recorded.select(DAMAGE_MET)
+    assert (met.attempt, met.rank, met.data["fault"], met.data["file"]) == ("resume", 0, "hit", shown["file"])
+    assert met.data["content"] == shown["after"] != shown["before"]
