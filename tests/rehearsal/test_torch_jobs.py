@@ -48,7 +48,7 @@ BUGS = {
     "schedule begun anew": ('        schedule.load_state_dict(saved["schedule"])\n', "", "the weights were not"),
     "other noise": ("args.seed * 100_000 + step * ranks + rank", "args.seed + step - done", "losses differ"),
     "batch skipped": ("if step <= done:", "if step <= done + (done > 0):", "trained another batch"),
-    "older checkpoint": ("found[max(found)]", "found[min(found)]", "step 4 was saved, so the next is step 5"),
+    "older checkpoint": ("sorted(found, reverse=True)", "sorted(found)", "step 4 was saved, so the next is step 5"),
 }
 
 

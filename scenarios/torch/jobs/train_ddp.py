@@ -2,12 +2,14 @@
 
 It knows nothing of chaos. The run is bit for bit reproducible: one thread, deterministic algorithms, and
 ``find_unused_parameters``, without which DDP makes its buckets anew after the first step of each process and so sums
-gradients in another order.
+gradients in another order. With ``--verify`` each checkpoint has its SHA-256 beside it, and one that has changed since
+is passed over: ``torch.load`` compares no checksum.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import re
 import time
 from datetime import timedelta
@@ -38,12 +40,27 @@ class Blobs(Dataset):
         return self.points[index], self.labels[index]
 
 
-def newest(directory: Path) -> Path | None:
-    """Return the checkpoint of the latest step."""
+def newest(directory: Path, verify: bool) -> Path | None:
+    """Return the checkpoint of the latest step; with ``verify`` the latest that is as it was saved."""
     found = {
         int(match[1]): path for path in directory.glob("*.pt") if (match := re.fullmatch(r"step-(\d+)", path.stem))
     }
-    return found[max(found)] if found else None
+    latest_first = (found[step] for step in sorted(found, reverse=True))
+    return next((path for path in latest_first if not verify or is_as_saved(path)), None)
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def is_as_saved(path: Path) -> bool:
+    """Return whether a checkpoint has the digest that was written beside it."""
+    beside = path.with_suffix(".sha256")
+    sound = beside.is_file() and beside.read_text() == digest(path)
+    if not sound:
+        print(f"{path} is not as it was saved, passed over", flush=True)
+    return sound
 
 
 def main() -> None:
@@ -54,6 +71,7 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--timeout", type=float, help="seconds after which a collective gives up")
     options.add_argument("--pause", type=float, default=0.0, help="seconds between two steps")
+    options.add_argument("--verify", action="store_true", help="pass over checkpoints that have changed")
     options.add_argument("--directory", type=Path, default=Path("checkpoints"))
     args = options.parse_args()
     torch.manual_seed(args.seed)
@@ -72,7 +90,7 @@ def main() -> None:
 
     done = 0
     args.directory.mkdir(exist_ok=True)
-    if (path := newest(args.directory)) is not None:
+    if (path := newest(args.directory, args.verify)) is not None:
         saved = torch.load(path, weights_only=True)
         model.load_state_dict(saved["model"])
         optimizer.load_state_dict(saved["optimizer"])
@@ -95,6 +113,8 @@ def main() -> None:
                 state["schedule"] = schedule.state_dict()
                 unfinished = args.directory / f"step-{step}.tmp"
                 torch.save(state, unfinished)
+                if args.verify:
+                    (args.directory / f"step-{step}.sha256").write_text(digest(unfinished))
                 unfinished.replace(args.directory / f"step-{step}.pt")
             distributed.barrier()
         time.sleep(args.pause)
