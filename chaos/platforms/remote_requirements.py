@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from chaos.machine.remote.package_calls import PackageCalls
     from chaos.platforms.nodes import Site
 
-MODULES = frozenset({"mindspore", "mindformers", "mindio_ttp", "numpy"})
+MODULES = frozenset({"mindspore", "mindformers", "mindio_ttp", "numpy", "torch"})
 """Needs of jobs that are modules of Python."""
 
 MET_THERE: Mapping[str, str] = MappingProxyType(

@@ -47,6 +47,12 @@ def scenario_of(name: str) -> Path:
     return directory / f"{name}.yaml"
 
 
+def _texts(scenario: Path) -> str:
+    """Return the scenario, and the scripts beside it: one of them may be its job's."""
+    files = (scenario, *sorted(scenario.parent.glob("*.py")))
+    return "".join(file.read_text("utf-8") for file in files)
+
+
 class BaseUnusable(Exception):
     """There is no good run of this scenario to mutate. The text gives the reason."""
 
@@ -76,7 +82,7 @@ class BaseRuns:
             _refuse_bad(name, target, "; record it anew (docs/design/selftest.md in the repository)")
             return target
         scenario = scenario_of(name)
-        key = code_key(scenario.read_text("utf-8") + json.dumps(self._versions), _PACKAGE, without=_JUDGING)
+        key = code_key(_texts(scenario) + json.dumps(self._versions), _PACKAGE, without=_JUDGING)
         entry = self._cache / f"{name}-{key}"
         with _locked(self._cache / f"{name}-{key}.lock"):
             why = damage(entry) if entry.exists() else "it was never made"

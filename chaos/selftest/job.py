@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from chaos.jobs.kind import Command, JobError, JobKind, Launch, Simulated
+from chaos.jobs.torch.job import TorchJob
 from chaos.rehearsal.job import RehearsalJob
 from chaos.rehearsal.plain.job import PlainJob
 from chaos.scenario.models.scenario import Scenario
@@ -74,4 +75,4 @@ def _without_defect(scenario: Scenario) -> Scenario:
     return scenario.model_copy(update={"job": scenario.job.model_copy(update={"arguments": arguments})})
 
 
-REHEARSAL, PLAIN = DefectiveJob(RehearsalJob()), DefectiveJob(PlainJob())
+REHEARSAL, PLAIN, TORCH = DefectiveJob(RehearsalJob()), DefectiveJob(PlainJob()), DefectiveJob(TorchJob())

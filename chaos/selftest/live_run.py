@@ -78,13 +78,19 @@ class LiveRuns:
 
 
 def write_defective(defect: Defect, directory: Path) -> Path:
-    """Write the base scenario of ``defect`` with the kind that puts it in; a user can run that file, too."""
-    scenario = yaml.safe_load(scenario_of(defect.base).read_text("utf-8"))
+    """Write the base scenario of ``defect`` with the kind that puts it in; a user can run that file, too.
+
+    The script of the base, if it has one, is copied beside it: a scenario names only files below its own directory.
+    """
+    base = scenario_of(defect.base)
+    scenario = yaml.safe_load(base.read_text("utf-8"))
     scenario["name"] = defect.name
     job = scenario["job"]
     job["kind"] = defective(job.get("kind", Job.model_fields["kind"].default))
     job["arguments"] = [*job.get("arguments", ()), f"{ARGUMENT}{defect.inside}"]
     directory.mkdir(parents=True, exist_ok=True)
+    if (script := job.get("script")) is not None:
+        shutil.copyfile(base.parent / script, directory / script)
     path = directory / f"{defect.name}.yaml"
     path.write_text(yaml.safe_dump(scenario, sort_keys=False), "utf-8")
     return path

@@ -61,7 +61,7 @@ ON_DEVICE = {"mindformers"}
 KINDS_AT_NIGHT = {"mindformers-callbacks"}
 """Job kinds whose scenarios take long, beside another one of the same framework."""
 
-OF_THE_SELFTEST = {"defective-plain", "defective-rehearsal"}
+OF_THE_SELFTEST = {"defective-plain", "defective-rehearsal", "defective-torch"}
 """Job kinds whose scenarios come with the selftest."""
 
 

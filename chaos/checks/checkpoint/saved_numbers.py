@@ -17,7 +17,7 @@ from chaos.checks.history.torn_tails import GONE
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint, before
 from chaos.evidence.checkpoints.saved import end_of_life
-from chaos.evidence.checkpoints.stored import COUNTER, STEP, steps_by_name
+from chaos.evidence.checkpoints.stored import COUNTER, SCRIPT, STEP, steps_by_name
 from chaos.evidence.checkpoints.whole import is_of_weights
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import text_list
@@ -32,6 +32,7 @@ ONE_STEP = "every number in a periodic checkpoint matches the step at which it w
 HOST_GONE = "a host has gone, and what it had not written to its disk with it"
 
 EPOCH, BATCHES = "epoch_num", "batch_num"
+_WORDS = {SCRIPT: "the script's own step"}
 
 States = Mapping[OwnedCheckpoint, SavedState]
 _Doubt = tuple[Literal["fail", "unknown"], str]
@@ -238,7 +239,10 @@ def _judge_lost(artifacts: Artifacts, states: States, collector: Collector) -> N
 
 
 def _judge_alike(history: History, artifacts: Artifacts, states: States, collector: Collector) -> None:
-    """Judge that all ranks number a step with the same epoch, if they count from the same step on."""
+    """Judge that all ranks give a step the same epoch and the same number of the script's own.
+
+    Only ranks that count from the same step on are compared.
+    """
     groups: dict[object, list[OwnedCheckpoint]] = defaultdict(list)
     every = artifacts.steps_per_update
     for file, state in states.items():
@@ -247,7 +251,7 @@ def _judge_alike(history: History, artifacts: Artifacts, states: States, collect
             origin = (file.made.attempt, begin.data.get("initial_step"))
             groups[_family(file), steps_of(file, state, every), origin].append(file)
     for group in groups.values():
-        for name in (EPOCH, BATCHES):
+        for name in (EPOCH, BATCHES, SCRIPT):
             numbers = {file: number for file in group if (number := states[file].numbers.get(name)) is not None}
             if len(set(numbers.values())) > 1:
                 numbers_text = text_list(f"rank {file.rank}: {number}" for file, number in numbers.items())
@@ -255,7 +259,7 @@ def _judge_alike(history: History, artifacts: Artifacts, states: States, collect
                 where = [artifacts.relative(file.path) for file in numbers]
                 collector.fail(
                     ONE_STEP,
-                    f"{name} is not the same in the files of step {step}: {numbers_text}",
+                    f"{_WORDS.get(name, name)} is not the same in the files of step {step}: {numbers_text}",
                     *where[:5],
                     data=about((file.rank for file in numbers), file=where[0], parameters=(name,), quantity=name),
                 )

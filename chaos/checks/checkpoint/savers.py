@@ -121,8 +121,11 @@ def _judge_witnesses(
     saves = history.select("checkpoint.end", attempt=TRAIN, kind="end-of-life")
     handled = history.select("handler.enter", attempt=TRAIN, name="save_ckpt")
     entitled = {rank for ranks in plan.checkpoint.entitled.values() for rank in ranks}
+    by_its_rank = "each file was saved by its rank"
     for save in saves + handled:
-        if save.rank not in entitled:
+        if save.rank is None:
+            collector.unknown(by_its_rank, "a save is recorded without its rank", line, save.source)
+        elif save.rank not in entitled:
             expected = f"only entitled ranks save: {_entitled(plan)}"
             collector.fail(
                 expected, f"rank {save.rank} saved without being entitled to", line, save.source, data=about(save.rank)
@@ -132,7 +135,7 @@ def _judge_witnesses(
         if file.rank not in witnesses:
             observation = f"there is a file of rank {file.rank}, but the history of that rank has no save"
             collector.unknown(
-                "each file was saved by its rank",
+                by_its_rank,
                 observation,
                 artifacts.relative(file.path),
                 data=about(file.rank, file=artifacts.relative(file.path)),

@@ -43,10 +43,11 @@ def command(
 
     Each defect names the check that must catch it and the reason that it must give. Defects of the layer `files` are
     put into copies of a good run; the others into the stand-in SDK, the device layer or the job while it runs. The good
-    runs are made once, on MindSpore, and kept in the user's cache for as long as the code is the same. Without --only
-    evidence is taken away from every good run, too, bit by bit: nothing may pass without it. Where other evidence shows
-    the same, an event is an allowed gap of the runs that pass without it. A gap that its run no longer needs is stale.
-    Where MindSpore is not installed, the defects of its jobs are left out and named; one that --only names is not.
+    runs are made once, on MindSpore and PyTorch, and kept in the user's cache for as long as the code is the same.
+    Without --only evidence is taken away from every good run, too, bit by bit: nothing may pass without it. Where other
+    evidence shows the same, an event is an allowed gap of the runs that pass without it. A gap that its run no longer
+    needs is stale. Where MindSpore or PyTorch is not installed, the defects of its jobs are left out and named; one
+    that --only names is not.
 
     \b
     Examples:

@@ -53,16 +53,25 @@ def _judge(case: Case, rank: int, end: Event, seconds: float) -> bool:
     elif signal is None and end.data.get("code") == 0 and not closed:
         text = f"{how}, as if it had trained to the end"
         collector.fail(EXPECTED, text, end.source, data=about(rank))
-    elif case.history.select("error.uncaught", attempt=TRAIN, rank=rank, pid=end.pid):
+    elif signal in (None, _SIGABRT) and _raised(case, rank, end):
         return False  # a watchdog of the collectives may abort the process behind it
     elif closed and signal is None:
         return True  # a handler of the script's own may catch SIGTERM
-    elif closed or signal in (None, _SIGABRT):
+    elif signal in (None, _SIGABRT):
         text = f"{how}, and no error of it is recorded"
         collector.unknown(EXPECTED, text, end.source, data=about(rank))
+    elif closed:
+        text = f"{how} after torchrun's SIGTERM, and nothing shows why"
+        collector.unknown(EXPECTED, text, end.source, data=about(rank))
     else:
-        collector.fail(EXPECTED, f"{how}, and no error of it is recorded", end.source, data=about(rank))
+        text = f"{how}, which neither torchrun nor an error of its own does"
+        collector.fail(EXPECTED, text, end.source, data=about(rank))
     return False
+
+
+def _raised(case: Case, rank: int, end: Event) -> bool:
+    """Return whether an error that nothing caught is recorded of the process."""
+    return bool(case.history.select("error.uncaught", attempt=TRAIN, rank=rank, pid=end.pid))
 
 
 def _says(case: Case, end: Event, kind: str) -> bool:

@@ -18,3 +18,10 @@ def test_a_replica_group_without_a_file_fails(run: GoodRun, judged: Judge) -> No
 def test_without_the_baseline_it_is_unknown(run: GoodRun, judged: Judge) -> None:
     run.baseline = None
     assert said(judged(run), "checkpoint", "unknown", "there is no baseline history")
+
+
+def test_a_save_without_its_rank_is_unknown(run: GoodRun, judged: Judge) -> None:
+    run.only("handler.enter", name="save_ckpt", rank=1).pop("rank")
+    judgement = judged(run)
+    assert said(judgement, "checkpoint", "unknown", "a save is recorded without its rank")
+    assert not said(judgement, "checkpoint", "fail", "")

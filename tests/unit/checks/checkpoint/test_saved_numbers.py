@@ -186,6 +186,15 @@ def test_an_epoch_that_only_one_rank_has_fails_where_nobody_knows_how_long_epoch
     assert said(judged(run), "checkpoint", "fail", seen)
 
 
+def test_a_step_of_the_scripts_own_that_only_one_rank_has_fails(run: GoodRun, judged: Judge) -> None:
+    for saved in run.saved.values():
+        saved.appended["script_step"] = SAVED - 1  # it may count from 0
+    assert not_passed(judged(run)) == []
+    run.saved[1].appended["script_step"] = OLDER
+    seen = f"the script's own step is not the same in the files of step {SAVED}: "
+    assert said(judged(run), "checkpoint", "fail", seen)
+
+
 def test_where_a_host_has_gone_numbers_of_an_older_save_are_unknown(run: GoodRun, judged: Judge) -> None:
     content_of_an_older_step(run)
     run.saved[1].appended["step_num"] = OLDER

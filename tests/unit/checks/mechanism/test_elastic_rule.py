@@ -109,6 +109,11 @@ def own_error(story: Story, rank: int = 1) -> None:
     story.add(AT + 0.1, "error.uncaught", rank, 100 + rank, **error)
 
 
+def crash_behind_error(story: Story) -> None:
+    own_error(story)
+    new_end(story, 1, signal=11)
+
+
 def stopped(story: Story) -> None:
     new_end(story, 1, signal=9, at=AT + 30.2)
     for event in ("agent.start", "rank.found", "load.begin", "load.end"):
@@ -143,7 +148,8 @@ def test_a_script_may_catch_the_sigterm_that_torchrun_says_it_has_sent(tmp_path:
     assert spoilt(story, tmp_path) == []
     assert any("2 ended by SIGTERM" in finding.seen and finding.by_log for finding in judged(story, tmp_path))
     new_end(story, 1, signal=11)
-    assert spoilt(story, tmp_path) == [("unknown", "rank 1: ended by SIGSEGV, and no error of it is recorded")]
+    why = "rank 1: ended by SIGSEGV after torchrun's SIGTERM, and nothing shows why"
+    assert spoilt(story, tmp_path) == [("unknown", why)]
 
 
 def test_torchrun_may_lose_its_patience_sooner_by_its_own_word(tmp_path: Path) -> None:
@@ -214,7 +220,8 @@ def further(story: Story) -> None:
         (further, "3 were"),
         (lambda story: story.change("rank.found", 0, 1, ppid=1), "is a child of process 1, not of launcher 50"),
         (lambda story: new_end(story, 1, signal=9), "rank 1: ended by SIGKILL, 0.2 s after the first end of a rank"),
-        (lambda story: new_end(story, 1, signal=11), "rank 1: ended by SIGSEGV"),
+        (lambda story: new_end(story, 1, signal=11), "rank 1: ended by SIGSEGV, which neither torchrun nor"),
+        (crash_behind_error, "rank 1: ended by SIGSEGV, which neither torchrun nor an error of its own does"),
         (lambda story: new_end(story, 1, code=0), "rank 1: exit code 0, as if it had trained to the end"),
     ],
 )
