@@ -19,6 +19,10 @@ from chaos.jobs.script_job import ScriptJob
 _STEPS = 12
 """Steps of a job of which nothing says how many it trains."""
 
+_LEAST_APART = 2
+"""Steps behind a save, at least, of a fault after which the launcher restarts: another rank may still save in the next
+step."""
+
 _SURE_POINTS = 6
 """Points from which an option is taken for that of the resume without asking."""
 
@@ -36,7 +40,8 @@ def draft(
     resumes, resume_arguments = _resume(survey, wishes, interval, ask)
     if interval is not None and interval.value >= steps.value:
         resumes = False
-    fault_step = _fault_step(wishes, steps, interval if resumes else None)
+    restarts = _restarts(survey, kind, interval) if resumes and resume_arguments is None else None
+    fault_step = _fault_step(wishes, steps, interval if resumes else None, restarts)
     return Draft(
         name=wishes.name or _name(survey, wishes.fault),
         kind=kind.name,
@@ -52,6 +57,7 @@ def draft(
         savers=_savers(survey, wishes, interval),
         resumes=resumes,
         resume_arguments=resume_arguments if resumes else None,
+        restarts=restarts,
         parallel=_parallel(survey, wishes, ranks.value),
         environment=_environment(survey, str(chosen.value)),
         fault=wishes.fault,
@@ -187,13 +193,27 @@ def _resume(survey: Survey, wishes: Wishes, interval: Entry | None, ask: Ask | N
     return True, None
 
 
-def _fault_step(wishes: Wishes, steps: Entry, interval: Entry | None) -> Entry:
+def _restarts(survey: Survey, kind: ScriptJob, interval: Entry | None) -> Entry | None:
+    """Return how often the kind's own launcher may start all ranks again; None where it starts none.
+
+    A script that saves every step leaves no step in which it is known that no rank still saves.
+    """
+    launch = survey.launch
+    if launch is None or interval is None or interval.value < _LEAST_APART:
+        return None
+    if launch.launcher != kind.launcher or not launch.restarts or launch.nodes is not None:
+        return None
+    return Entry(launch.restarts, f"{launch.where}, {launch.launcher}")
+
+
+def _fault_step(wishes: Wishes, steps: Entry, interval: Entry | None, restarts: Entry | None) -> Entry:
     if wishes.fault_step is not None:
         return Entry(wishes.fault_step, "--fault-step")
     if interval is None:
         return Entry(max(1, steps.value // 2), "in the middle")
     every = interval.value
-    step = min(every + max(1, every // 2), steps.value)
+    least = 1 if restarts is None else _LEAST_APART
+    step = min(every + max(least, every // 2), steps.value)
     return Entry(step, f"behind the checkpoint of step {every}" + (", before the next" if every > 1 else ""))
 
 

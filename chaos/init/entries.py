@@ -50,7 +50,8 @@ class Draft:
     """A scenario to be written.
 
     ``sees_framework`` says that the job kind sees into the framework that the script imports, ``kinds_launcher`` is the
-    kind's own launcher. ``resumes`` says that the job goes on from a checkpoint.
+    kind's own launcher. ``resumes`` says that the job goes on from a checkpoint, ``restarts`` how often the kind's
+    launcher may start all ranks again by itself, None where it starts none.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Draft:
     savers: Entry | None
     resumes: bool
     resume_arguments: Entry | None
+    restarts: Entry | None
     parallel: dict[str, Entry]
     environment: dict[str, Entry]
     fault: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -28,6 +28,9 @@ RANK_OPTIONS = {
 }
 """Launchers, and their options for the number of ranks."""
 
+RESTART_OPTIONS = {"torchrun": ("--max-restarts", "--max_restarts")}
+"""Launchers that may start all ranks again, and their options for how often."""
+
 _MODULES = {"torch.distributed.run": "torchrun", "torch.distributed.launch": "torchrun"}
 
 _SET = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
@@ -43,7 +46,10 @@ _OF_THE_LAUNCH = re.compile(
 
 @dataclass(frozen=True)
 class LaunchLine:
-    """A line that starts the job. ``ranks`` is None where it is not written as a number."""
+    """A line that starts the job. ``ranks`` is None where it is not written as a number.
+
+    ``restarts`` is how often the launcher may start all ranks again; 0 where the line does not say.
+    """
 
     where: str
     launcher: str
@@ -52,6 +58,7 @@ class LaunchLine:
     directory: Path
     ranks: int | None = None
     nodes: int | None = None
+    restarts: int = 0
     environment: dict[str, str] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
     """Words with variables of the shell whose value the file does not tell."""
@@ -166,11 +173,17 @@ def _read(launcher: str, words: list[str], where: str, directory: Path) -> Launc
         directory,
         ranks=ranks,
         nodes=nodes if nodes and nodes > 1 else None,
+        restarts=restarts_in(words[:script_at], launcher),
         unknown=unknown,
     )
 
 
-def _number(words: list[str], names: tuple[str, ...]) -> int | None:
+def restarts_in(words: Sequence[str], launcher: str) -> int:
+    """Return how often a launcher with these options may start all ranks again; 0 where they do not say."""
+    return _number(words, RESTART_OPTIONS.get(launcher, ())) or 0
+
+
+def _number(words: Sequence[str], names: tuple[str, ...]) -> int | None:
     for place, word in enumerate(words):
         name, equals, text = word.partition("=")
         if name in names:

@@ -15,7 +15,7 @@ from pathlib import Path
 from chaos.agent.launcher.rank_variables import KNOWN
 from chaos.base.plain_files import read_plain
 from chaos.base.refusal import Refused
-from chaos.init.launch_lines import MOST_BYTES, RANK_OPTIONS, LaunchLine, is_kept
+from chaos.init.launch_lines import MOST_BYTES, RANK_OPTIONS, RESTART_OPTIONS, LaunchLine, is_kept, restarts_in
 from chaos.init.loops import read_loop
 from chaos.init.source import UnreadableSource, read_source
 from chaos.init.values import Values
@@ -29,7 +29,7 @@ _COMMAND_FOLLOWS = {"torchrun": "--no-python", "accelerate": "--no_python", "dee
 """Launchers that take a script by default, and their option for the command that chaos puts behind their words."""
 
 _STARTED_ALIKE = {
-    "torchrun": {*RANK_OPTIONS["torchrun"], "--standalone", "--no-python"},
+    "torchrun": {*RANK_OPTIONS["torchrun"], *RESTART_OPTIONS["torchrun"], "--standalone", "--no-python"},
 }
 """Options that leave nothing to a job kind's launcher but what it does by itself; any other counts, where listed."""
 
@@ -90,6 +90,7 @@ def own_launch(text: str, directory: Path, script: Path | None, ranks: int | Non
         tuple(words[place + 1 :]) if place is not None else (),
         directory,
         ranks=ranks or count,
+        restarts=restarts_in(launcher, name),
         environment={key: value for key, value in environment.items() if is_kept(key, value)},
     )
     variables, numbering = _variables(launcher, directory, name)

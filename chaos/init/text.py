@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from chaos.init.device import CPU
 from chaos.init.entries import Draft, Entry
 from chaos.scenario.errors import printable
+from chaos.scenario.models.mechanisms import launcher_restart
 
 CHECK = "CHECK"
 """The word that begins the comment of a guess."""
@@ -67,6 +68,9 @@ def _lines(draft: Draft) -> Iterator[tuple[str, Entry | None]]:
     yield f"  steps: {draft.steps.value}", draft.steps
     if draft.interval is not None:
         yield f"  checkpoint_interval: {draft.interval.value}", draft.interval
+    if draft.restarts is not None:
+        yield f"  protection: [{launcher_restart()}]", None
+        yield f"  restart_limit: {draft.restarts.value}", draft.restarts
     if draft.savers is not None:
         yield f"  savers: {draft.savers.value}", draft.savers
     if draft.environment:
@@ -77,7 +81,8 @@ def _lines(draft: Draft) -> Iterator[tuple[str, Entry | None]]:
     yield f"  - id: {draft.fault}", None
     yield f"    kind: {draft.fault}", None
     yield "    target:", None
-    yield f"      ranks: {_ranks(int(draft.ranks.value))}", None
+    last = int(draft.ranks.value) - 1
+    yield (f"      rank: {last}" if draft.restarts is not None else f"      ranks: {_ranks(last + 1)}"), None
     yield "    trigger:", None
     yield f"      step: {draft.fault_step.value}", draft.fault_step
     if not draft.resumes:
@@ -88,7 +93,11 @@ def _lines(draft: Draft) -> Iterator[tuple[str, Entry | None]]:
 def _description(draft: Draft) -> str:
     step = draft.fault_step.value
     who = "all ranks" if draft.ranks.value > 1 else "the rank"
+    if draft.restarts is not None:
+        who = f"rank {draft.ranks.value - 1}"
     sentence = one_line(f"Fault {draft.fault} hits {who} of {draft.script} in step {step}.")
+    if draft.restarts is not None:
+        return f"{sentence} {draft.kinds_launcher} starts all ranks again, and they go on from their checkpoint."
     return f"{sentence} The job is started again and goes on from its checkpoint." if draft.resumes else sentence
 
 

@@ -66,6 +66,14 @@ def launcher_restarts_all(protection: Container[str]) -> bool:
     return _restarts_all(protection, of_launcher=True)
 
 
+def launcher_restart() -> str:
+    """Return the mechanism by which a job's launcher starts all ranks again.
+
+    Raises StopIteration if none is registered: it comes with this package.
+    """
+    return next(mechanism.name for mechanism in registered() if mechanism.restarts_all and mechanism.of_launcher)
+
+
 def _restarts_all(protection: Container[str], *, of_launcher: bool) -> bool:
     return any(
         mechanism.restarts_all and mechanism.of_launcher == of_launcher and mechanism.name in protection

@@ -42,9 +42,38 @@ def test_a_shell_script_that_calls_torchrun_is_the_launch_line(job: Path) -> Non
 
 
 def test_options_that_the_kind_does_not_set_keep_the_launcher(job: Path) -> None:
-    scenario = written(job, "--launch", "torchrun --nproc-per-node 4 --max-restarts 3 train.py")
+    scenario = written(job, "--launch", "torchrun --nproc-per-node 4 --rdzv-id 3 train.py")
     assert scenario.job.kind == "torch"
-    assert scenario.job.command == ("torchrun", "--nproc-per-node", "{ranks}", "--max-restarts", "3", "--no-python")
+    assert scenario.job.command == ("torchrun", "--nproc-per-node", "{ranks}", "--rdzv-id", "3", "--no-python")
+    assert scenario.job.protection == ()
+
+
+@pytest.mark.parametrize("save_every", [2, 4, 6])
+def test_restarts_by_torchrun_are_planned_and_the_last_rank_is_hit(
+    job: Path, capfd: pytest.CaptureFixture[str], save_every: int
+) -> None:
+    launch = f"torchrun --nproc-per-node 4 --max-restarts 3 train.py --steps 12 --save-every={save_every}"
+    scenario = written(job, "--launch", launch)
+    assert (scenario.job.protection, scenario.job.restart_limit, scenario.job.command) == (("ELASTIC",), 3, None)
+    (file,) = job.glob("*.yaml")
+    capfd.readouterr()
+    assert entry(["plan", str(file)]) == 0
+    planned = capfd.readouterr().out
+    assert f"he last periodic checkpoint holds step {save_every}" in planned
+    assert "kill on rank 3" in planned
+
+
+def test_a_shell_script_may_say_how_often(job: Path) -> None:
+    (job / "run.sh").write_text("python -m torch.distributed.run --nproc_per_node=2 --max_restarts=2 train.py\n")
+    scenario = written(job)
+    assert (scenario.job.protection, scenario.job.restart_limit) == (("ELASTIC",), 2)
+
+
+def test_a_job_that_saves_in_every_step_is_started_again_by_the_harness(job: Path) -> None:
+    launch = "torchrun --nproc-per-node 4 --max-restarts 3 train.py --steps 12 --save-every=1"
+    scenario = written(job, "--launch", launch)
+    assert scenario.job.protection == ()
+    assert scenario.expect.resume != "none"
 
 
 @pytest.mark.parametrize(("text", "warned"), [("", True), (", find_unused_parameters=True", False)])
