@@ -102,6 +102,9 @@ class JobKind(ABC):
     ports: int = 0
     """How many TCP ports a launch needs."""
 
+    plans_only: str | None = None
+    """Why jobs of this kind are planned and not run; None where they are run."""
+
     extensions: tuple[str, ...] = ()
     """Modules that the agent installs before the job starts; none if it comes as a callback, which is too late."""
 

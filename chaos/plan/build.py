@@ -33,6 +33,7 @@ from chaos.plan.reasons import expectation_lines, reasons
 from chaos.plan.recovery.mechanism import SAVING, switched_on
 from chaos.plan.recovery.outcome import Outcome, check_reachable, derive
 from chaos.plan.recovery.registry import in_order, mechanisms
+from chaos.plan.recovery.vendor import MINDSPORE
 from chaos.plan.rules.accumulation import check_accumulation
 from chaos.plan.rules.constraints import layout_violations
 from chaos.plan.rules.device import device_violations
@@ -92,7 +93,7 @@ def build_plan(
     )
     draft = Draft(scenario, layout, groups, faults, kinds, traits, platform)
     _check(draft, problems)
-    outcome = derive(scenario, groups, faults, problems)
+    outcome = derive(scenario, groups, faults, problems, traits.vendor or MINDSPORE)
     problems.raise_found()
     entitled = survive(groups, outcome.dead).entitled
     restore, restored = plan_restore(draft, outcome, problems)
@@ -109,7 +110,7 @@ def build_plan(
     problems.raise_found()
 
     training = plan_training(scenario, traits)
-    checkpoint = _checkpoint(outcome, expected, entitled, traits, training)
+    checkpoint = _checkpoint(outcome, expected, entitled, draft, training)
     sentences = (
         *reasons(draft, outcome, checkpoint, expected.resume_step, expected.resumes),
         *_reasons_of_faults(draft, judged.faults),
@@ -136,7 +137,7 @@ def _check(draft: Draft, problems: Problems) -> None:
     scenario, layout, faults = draft.scenario, draft.layout, draft.faults
     kinds, traits, platform = draft.kinds, draft.traits, draft.platform
     violations = (
-        *layout_violations(scenario, layout, switched_on(scenario.job.protection)),
+        *layout_violations(scenario, layout, switched_on(scenario.job.protection), traits.vendor or MINDSPORE),
         *job_violations(scenario, layout, traits),
         *device_violations(scenario, traits, platform),
     )
@@ -147,6 +148,8 @@ def _check(draft: Draft, problems: Problems) -> None:
     check_required_places(faults, required_places(kinds), problems)
     check_healed(scenario, lasting_of(kinds), problems)
     check_families(draft, problems)
+    if traits.rules is not None:
+        traits.rules(draft, problems)
     for mechanism in in_order():
         if mechanism.check is not None:
             mechanism.check(scenario, faults, traits, problems)
@@ -187,14 +190,16 @@ def _checkpoint(
     outcome: Outcome,
     expected: Expected,
     entitled: Sequence[tuple[int, ...]],
-    traits: JobTraits,
+    draft: Draft,
     training: Training,
 ) -> PlannedCheckpoint | None:
     """Return the end-of-life checkpoint, None where the mechanism saves none."""
     if outcome.mechanism not in SAVING:
         return None
     every = training.steps_per_update or 1
-    return plan_checkpoint(expected.step, entitled, traits, training.steps_per_epoch, expected.only, every)
+    return plan_checkpoint(
+        expected.step, entitled, draft.traits, training.steps_per_epoch, expected.only, every, draft.layout
+    )
 
 
 def _reasons_of_faults(draft: Draft, planned: Sequence[PlannedFault]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from chaos.plan.parts.response import PHASES, Budget
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.mechanism import IMPLIES, NEEDS, need_message, switched_on
 from chaos.plan.recovery.outcome import Outcome
+from chaos.plan.recovery.vendor import MINDSPORE
 from chaos.plan.schedule import Scheduled
 from chaos.scenario.models.scenario import ExpectCheckpoint, ExpectResume, Scenario
 
@@ -52,7 +53,7 @@ def _reasons(
     for mechanism in protection:
         if mechanism in IMPLIES and IMPLIES[mechanism] not in protection:
             yield f"{mechanism} switches {IMPLIES[mechanism]} on"
-    yield from filter(None, (need_message(mechanism, "MindIO") for mechanism in on))
+    yield from filter(None, (need_message(mechanism, "MindIO", draft.traits.vendor or MINDSPORE) for mechanism in on))
     if layout.ranks > CONTROLLER_LIMIT and any(mechanism in NEEDS["MindIO"] for mechanism in on):
         yield f"the MindIO TFT controller accepts at most {CONTROLLER_LIMIT:,} ranks, this layout has {layout.ranks:,}"
     if (times := growth(scenario.job.timings, layout.ranks)) > 1 and outcome.mechanism in PHASES:
@@ -72,6 +73,11 @@ def _reasons(
     yield _step_reason(outcome, checkpoint)
     if isinstance(scenario.expect.checkpoint, ExpectCheckpoint) and scenario.expect.checkpoint.ranks is not None:
         yield "the scenario names the rank of every replica group that saves"
+    elif draft.traits.gathers_by is not None:
+        yield (
+            f"{count(len(checkpoint.savers), 'rank')} must save, one for each slice of the weights: it gathers the "
+            "optimizer's state from ranks that together have a copy"
+        )
     else:
         yield (
             f"{count(len(checkpoint.savers), 'replica group')} must save; in each the lowest surviving rank is "

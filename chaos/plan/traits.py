@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
+from chaos.plan.recovery.vendor import MINDSPORE, Vendor
 from chaos.scenario.errors import Problem
 from chaos.scenario.models.terms import Mechanism
 
-CheckpointForm = Literal["mindspore", "mindformers"]
+if TYPE_CHECKING:
+    from chaos.plan.draft import Draft
+    from chaos.plan.problems import Problems
+
+CheckpointForm = Literal["mindspore", "mindformers", "megatron"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +51,10 @@ class JobTraits:
     of its checkpoints only while every rank has one. ``replica_stride`` is the distance between ranks of a stage
     that hold the same state, where the parallel sizes of the scenario do not say it: the job spreads experts over
     ranks that are replicas in everything else. ``mindspore`` says that MindSpore trains it, and counts its steps.
+    ``vendor`` is whose fault tolerance it has, None where it has none but its launcher's. ``gathers_by`` is the
+    distance between ranks of a stage of which one writes the whole state of all, None where each rank writes its own.
+    ``rules`` notes what its own files forbid of
+    the planned faults.
     ``starts_fast`` says that it starts fast enough for each of many runs to have a fault-free run of its own.
     ``loss_on_rank_0`` says that in a pipeline only rank 0 has a valid loss, not the ranks of the last stage.
     ``own_launcher`` says that a program of the user's own may start its ranks (``job.command``).
@@ -85,6 +94,9 @@ class JobTraits:
     replica_stride: int | None = None
     loss_on_rank_0: bool = False
     mindspore: bool = True
+    vendor: Vendor | None = MINDSPORE
+    gathers_by: int | None = None
+    rules: Callable[[Draft, Problems], None] | None = None
     starts_fast: bool = False
     own_launcher: bool = False
     launcher_restarts: bool = False

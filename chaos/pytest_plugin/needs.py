@@ -16,6 +16,8 @@ def unmet_needs(scenario: Scenario, beside: Path, reports: Path) -> list[str]:
     from chaos.run.prepare.registered import look_up_names
 
     names = look_up_names(scenario)
+    if names.job.plans_only is not None:
+        return [f"jobs of the kind {scenario.job.kind} are planned, and not run: {names.job.plans_only}"]
     machine = Machine(reports=reports, settings=names.named.settings_in(scenario))
     probes = probe(needs_of_scenario(scenario, names, beside), machine)
     return [f"{candidate.need}: {candidate.seen}; {candidate.advice}" for candidate in probes if not candidate.ok]

@@ -67,6 +67,8 @@ def _refuse_if_lacking(prepared: Prepared) -> None:
     # The stand-in is the alternative to a vendor's package that does not fit.
     needs = {*prepared.needs} - ({INTERFACE, OWN_AGENT} if prepared.sdk == "standin" else set())
     scenario = prepared.scenario
+    if (why := prepared.registered.job.plans_only) is not None:
+        raise Refused(f"scenario {scenario.name}: jobs of the kind {scenario.job.kind} are planned, and not run: {why}")
     settings = prepared.registered.named.settings_in(scenario)
     lacking = [observation for observation in probe(needs, Machine(settings=settings)) if not observation.ok]
     if lacking:

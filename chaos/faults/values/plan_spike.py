@@ -10,7 +10,7 @@ from chaos.plan.describe import ranks
 from chaos.plan.draft import Draft
 from chaos.plan.parts.equivalence import Comparable
 from chaos.plan.parts.response import Recovery
-from chaos.plan.recovery.mechanism import DOCUMENT
+from chaos.plan.recovery.vendor import DOCUMENT
 from chaos.plan.schedule import Scheduled
 from chaos.scenario.models.scenario import Scenario
 

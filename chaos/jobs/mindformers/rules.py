@@ -20,8 +20,9 @@ from chaos.jobs.mindformers.rules_resume import (
 )
 from chaos.jobs.mindformers.saving import saved_format, saving_of
 from chaos.jobs.mindformers.version import MONITOR
-from chaos.plan.recovery.mechanism import DOCUMENT, IN_STEP, NEEDS, PAUSING, ROLLING_BACK
+from chaos.plan.recovery.mechanism import IN_STEP, NEEDS, PAUSING, ROLLING_BACK
 from chaos.plan.recovery.registry import Facts, Names
+from chaos.plan.recovery.vendor import DOCUMENT
 from chaos.scenario.errors import Problem, quote
 
 STEP_LEVEL = IN_STEP

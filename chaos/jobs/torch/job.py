@@ -49,6 +49,7 @@ class TorchJob(ScriptJob):
         gradients=False,
         own_script=False,
         mindspore=False,
+        vendor=None,
         own_launcher=True,
         launcher_restarts=True,
         file_format=None,

@@ -10,9 +10,9 @@ from chaos.plan.parts.response import Recovery
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.handlers import sharing, spoilers
 from chaos.plan.recovery.incident import Incident
-from chaos.plan.recovery.mechanism import DOCUMENT
 from chaos.plan.recovery.response import PROVE_NONE, Answer, Context
 from chaos.plan.recovery.steps import Loss
+from chaos.plan.recovery.vendor import MINDSPORE
 from chaos.plan.rules.constraints import CONTROLLER_RANK
 from chaos.plan.schedule import Scheduled
 from chaos.plan.topology.survive import survive
@@ -54,8 +54,8 @@ def answer(context: Context, incident: Incident) -> Answer | None:
         return Answer(recovery, why, spoilt[0].path, left=replace(incident.after("ARF", spoilt), replaced=lost))
     _check_replaced(context, incident, lost, loss)
     why = (
-        f"{are_lost(lost)}, and ARF starts only {ranks(lost)} again ({DOCUMENT}): the others keep their processes, the "
-        "groups are rebuilt, and the new processes get the state of their replicas"
+        f"{are_lost(lost)}, and ARF starts only {ranks(lost)} again ({context.vendor.document}): the others keep their "
+        "processes, the groups are rebuilt, and the new processes get the state of their replicas"
     )
     if incident.failed:
         why = f"{incident.failed[-1]} has failed; {why}"
@@ -107,7 +107,7 @@ def _check_replaced(context: Context, incident: Incident, lost: Sequence[int], l
 
 def check_chooser(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, problems: Problems) -> None:
     """Note the lack of a chooser: the online repair must be preferred to the replacement of the rank."""
-    del traits
+    framework = (traits.vendor or MINDSPORE).framework
     job = scenario.job
     if "ARF" not in job.protection or job.agent or job.controller != "rank 0":
         return
@@ -116,7 +116,7 @@ def check_chooser(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTr
             problems.add(
                 "job.protection",
                 f"{ranks(fault.fault.ranks)} has a {fault.effect} ({problems.where(fault.path)}) and ARF is on, but "
-                "without job.agent MindSpore itself chooses the last strategy that the SDK offers, which then waits "
+                f"without job.agent {framework} itself chooses the last strategy that the SDK offers, which then waits "
                 "for a new rank that nothing starts",
                 text="ARF",
                 hint="set job.agent: true, or take ARF out of job.protection",

@@ -14,9 +14,10 @@ from chaos.plan.parts.response import Recovery
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.handlers import sharing, spoilers
 from chaos.plan.recovery.incident import Incident
-from chaos.plan.recovery.mechanism import DOCUMENT, RESTARTING, switched_on
+from chaos.plan.recovery.mechanism import RESTARTING, switched_on
 from chaos.plan.recovery.registry import Names
 from chaos.plan.recovery.response import PROVE_NONE, Answer, Context, note
+from chaos.plan.recovery.vendor import MINDSPORE, Vendor
 from chaos.plan.rules.constraints import Violation
 from chaos.plan.schedule import Scheduled
 from chaos.plan.topology.survive import survive
@@ -32,7 +33,7 @@ def answer(mechanism: str, context: Context, incident: Incident) -> Answer | Non
     fault = incident.first
     if fault.repaired_by != mechanism or incident.failed:
         return None
-    hopeless = _no_replica_left(context.groups, fault)
+    hopeless = _no_replica_left(context, fault)
     if hopeless is not None:
         if context.scenario.expect.checkpoint != "none":
             note(hopeless, context.problems, PROVE_NONE)
@@ -57,7 +58,7 @@ def answer(mechanism: str, context: Context, incident: Incident) -> Answer | Non
             return Answer(recovery, why, spoilt[0].path, left=left)
         return _ends(context, incident, Answer(recovery, why, spoilt[0].path, left=left))
     recovery = Recovery(mechanism, incident.ids, step, copied=copied)
-    return Answer(recovery, _why(context.scenario, fault), fault.path, how=context.goes_back(complete) or _how(fault))
+    return Answer(recovery, _why(context, fault), fault.path, how=context.goes_back(complete) or _how(fault))
 
 
 def _check_restart(context: Context, mechanism: str, fault: Scheduled) -> None:
@@ -74,18 +75,18 @@ def _check_restart(context: Context, mechanism: str, fault: Scheduled) -> None:
 
 def check_promise(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, problems: Problems) -> None:
     """Note a memory error with HCCE on and UCE off: MindSpore reports it as such, and its outcome is not documented."""
-    del traits
+    vendor = traits.vendor or MINDSPORE
     on = switched_on(scenario.job.protection)
     for fault in faults:
         if fault.effect.of_memory and fault.repaired_by is None and "HCCE" in on:
-            _note_promise(scenario, fault, problems)
+            _note_promise(scenario, fault, vendor, problems)
 
 
-def _note_promise(scenario: Scenario, fault: Scheduled, problems: Problems) -> None:
+def _note_promise(scenario: Scenario, fault: Scheduled, vendor: Vendor, problems: Problems) -> None:
     problems.add(
         "job.protection",
         f"{ranks(fault.fault.ranks)} has a memory error ({problems.where(fault.path)}), and HCCE is on without UCE: "
-        f"{DOCUMENT} promises nothing for a memory error without UCE, so nothing can be judged",
+        f"{vendor.document} promises nothing for a memory error without UCE, so nothing can be judged",
         text=", ".join(scenario.job.protection),
         hint="add UCE to job.protection, or take HCCE out of it",
     )
@@ -112,7 +113,7 @@ def _spoils(spoilt: Sequence[Scheduled]) -> str:
     )
 
 
-def _no_replica_left(groups: Sequence[tuple[int, ...]], fault: Scheduled) -> Violation | None:
+def _no_replica_left(context: Context, fault: Scheduled) -> Violation | None:
     """Return a replica group whose ranks all have a memory error: for the SDK it has no sound copy of the state.
 
     The SDK learns only when the device is cleaned that the memory held nothing needed, and it asks for a whole replica
@@ -120,22 +121,22 @@ def _no_replica_left(groups: Sequence[tuple[int, ...]], fault: Scheduled) -> Vio
     """
     if not fault.effect.of_memory:
         return None
-    lost = survive(groups, fault.fault.ranks).lost
+    lost = survive(context.groups, fault.fault.ranks).lost
     if not lost:
         return None
-    left = "so no sound copy of the state is left"
+    left, document = "so no sound copy of the state is left", context.vendor.document
     if fault.effect.spares_memory:
         left = "and the SDK finds no sound copy of the state, since it hears later that nothing was lost"
     return Violation(
         f"{fault.path}.target",
-        f"every rank of replica group {group(groups[lost[0]])} has a memory error at the same moment, {left}: UCE "
-        f"cannot repair it, and the job exits without a checkpoint ({DOCUMENT}, replica relationships)",
+        f"every rank of replica group {group(context.groups[lost[0]])} has a memory error at the same moment, {left}: "
+        f"UCE cannot repair it, and the job exits without a checkpoint ({document}, replica relationships)",
         text=ranks(fault.fault.ranks),
         hint="leave a rank of every replica group alone",
     )
 
 
-def _why(scenario: Scenario, fault: Scheduled) -> str:
+def _why(context: Context, fault: Scheduled) -> str:
     who = f"{ranks(fault.fault.ranks)} {'has' if len(fault.fault.ranks) == 1 else 'have'} a {fault.effect}"
     if fault.effect.spares_memory:
         how = "and copies nothing, since the memory held nothing that is needed: no process ends and nothing is saved"
@@ -144,9 +145,10 @@ def _why(scenario: Scenario, fault: Scheduled) -> str:
     else:
         how = "and copies nothing, since no rank has lost its state: no process ends and nothing is saved"
     by = ""
-    if fault.repaired_by not in scenario.job.protection:
-        by = ". HCCE is not on, but with UCE on MindSpore's wrapper around the training handles this error too"
-    return f"{who}, and {fault.repaired_by} repairs that online ({DOCUMENT}) {how}{by}"
+    if fault.repaired_by not in context.scenario.job.protection:
+        framework = context.vendor.framework
+        by = f". HCCE is not on, but with UCE on {framework}'s wrapper around the training handles this error too"
+    return f"{who}, and {fault.repaired_by} repairs that online ({context.vendor.document}) {how}{by}"
 
 
 def _how(fault: Scheduled) -> str:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from chaos.mechanisms.all_ranks_plan import Restarter, refuse_others, restarted
 from chaos.plan.recovery.incident import Incident
-from chaos.plan.recovery.mechanism import DOCUMENT
 from chaos.plan.recovery.response import Answer, Context, note
+from chaos.plan.recovery.vendor import DOCUMENT
 from chaos.plan.rules.constraints import Violation
 from chaos.scenario.models.scenario import Scenario
 

@@ -15,8 +15,9 @@ from chaos.plan.parts.response import Recovery
 from chaos.plan.points import PHASE_ORDER, Point
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.incident import Incident
-from chaos.plan.recovery.mechanism import DOCUMENT, NEEDS
+from chaos.plan.recovery.mechanism import NEEDS
 from chaos.plan.recovery.response import PROVE_NONE, Answer, Context
+from chaos.plan.recovery.vendor import DOCUMENT
 from chaos.plan.schedule import Scheduled
 from chaos.plan.traits import JobTraits
 from chaos.scenario.models.parallel import effective_parallel

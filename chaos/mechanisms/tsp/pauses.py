@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.incident import during
-from chaos.plan.recovery.mechanism import DOCUMENT, switched_on
+from chaos.plan.recovery.mechanism import switched_on
+from chaos.plan.recovery.vendor import DOCUMENT
 from chaos.plan.schedule import Scheduled
 from chaos.plan.traits import JobTraits
 from chaos.scenario.errors import suggest

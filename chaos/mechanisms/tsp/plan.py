@@ -5,8 +5,8 @@ from __future__ import annotations
 from chaos.plan.describe import ranks
 from chaos.plan.parts.response import Recovery
 from chaos.plan.recovery.incident import Incident
-from chaos.plan.recovery.mechanism import DOCUMENT
 from chaos.plan.recovery.response import Answer, Context
+from chaos.plan.recovery.vendor import DOCUMENT
 
 
 def answer(context: Context, incident: Incident) -> Answer | None:

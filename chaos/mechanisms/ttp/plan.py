@@ -9,10 +9,10 @@ from chaos.plan.job_effect import UNKNOWN_ERROR, UPDATE_MEMORY_ERROR
 from chaos.plan.parts.response import Recovery
 from chaos.plan.recovery.handlers import spoilers
 from chaos.plan.recovery.incident import Incident
-from chaos.plan.recovery.mechanism import DOCUMENT
 from chaos.plan.recovery.response import PROVE_NONE, Answer, Context, note
 from chaos.plan.recovery.spoilt_saves import spoils_save
 from chaos.plan.recovery.steps import Loss
+from chaos.plan.recovery.vendor import Vendor
 from chaos.plan.rules.constraints import CONTROLLER_RANK, loss_violations, nothing_left
 from chaos.plan.schedule import Scheduled
 from chaos.plan.topology.survive import survive
@@ -31,7 +31,7 @@ def answer(context: Context, incident: Incident) -> Answer:
         note(late, context.problems)
     if "TTP" not in context.on:
         has = f"job.protection has only {', '.join(context.on)}" if context.on else "job.protection is empty"
-        why = f"{lost} and {has}, so no mechanism can act and the job just ends{_counted(incident)}"
+        why = f"{lost} and {has}, so no mechanism can act and the job just ends{_counted(incident, context.vendor)}"
         return Answer(None, why, cause, ends=True, loss=loss, dead=dead)
     if scenario.job.agent and "dump" not in scenario.job.strategies:
         why = (
@@ -41,14 +41,21 @@ def answer(context: Context, incident: Incident) -> Answer:
         return Answer(None, why, cause, ends=True, loss=loss, dead=dead)
     silent = {rank for fault in lethal if fault.effect.silences for rank in fault.fault.ranks}
     violations = loss_violations(
-        scenario, context.groups, dead, silent, loss, cause=cause, controller_cause=_controller_cause(lethal, cause)
+        scenario,
+        context.groups,
+        dead,
+        silent,
+        loss,
+        cause=cause,
+        controller_cause=_controller_cause(lethal, cause),
+        vendor=context.vendor,
     )
     if violations and scenario.expect.checkpoint != "none":
         for violation in violations:
             note(violation, context.problems, PROVE_NONE)
     if violations:
         why = "; ".join(violation.message for violation in violations)
-        return Answer(None, f"{why}{_counted(incident)}", cause, ends=True, loss=loss, dead=dead)
+        return Answer(None, f"{why}{_counted(incident, context.vendor)}", cause, ends=True, loss=loss, dead=dead)
     entitled = survive(context.groups, dead).entitled
     full = spoils_save(context.faults, incident.first, entitled, context.problems)
     savers = tuple(sorted(members[0] for members in entitled))
@@ -56,10 +63,13 @@ def answer(context: Context, incident: Incident) -> Answer:
     spoilt = (*full, *spoilers(context, incident, "TTP", entered))
     if spoilt:
         return _spoilt(context, incident, spoilt, loss, dead)
-    why = f"{lost}, and TTP acts when a rank is lost ({DOCUMENT}): every replica group saves the last complete step"
+    document = context.vendor.document
+    why = f"{lost}, and TTP acts when a rank is lost ({document}): every replica group saves the last complete step"
     recovery = Recovery("TTP", incident.ids, loss.step)
     how = _stop(incident, loss)
-    return Answer(recovery, f"{why}{_counted(incident)}", cause, how=how, ends=True, loss=loss, dead=dead)
+    return Answer(
+        recovery, f"{why}{_counted(incident, context.vendor)}", cause, how=how, ends=True, loss=loss, dead=dead
+    )
 
 
 def _spoilt(
@@ -92,7 +102,7 @@ def _dead(incident: Incident, lethal: Sequence[Scheduled]) -> tuple[int, ...]:
     return tuple(sorted({*incident.hit, *incident.replaced, *(rank for fault in lethal for rank in fault.fault.ranks)}))
 
 
-def _counted(incident: Incident) -> str:
+def _counted(incident: Incident, vendor: Vendor) -> str:
     """Return why ranks with an error count as lost, to be put behind a reason."""
     errors = sorted({fault.effect.raises for fault in incident.faults if fault.effect.raises is not None})
     if not errors or incident.failed:
@@ -100,12 +110,13 @@ def _counted(incident: Incident) -> str:
     if errors == [UPDATE_MEMORY_ERROR]:
         return (
             ". A memory error that falls into the optimizer's update cannot be repaired online, since what was written "
-            "meanwhile may be wrong: MindSpore asks the SDK with the time of error 507054, and the rank counts as lost"
+            f"meanwhile may be wrong: {vendor.framework} asks the SDK with the time of error 507054, and the rank "
+            "counts as lost"
         )
     if errors == [UNKNOWN_ERROR]:
         return (
-            ". MindSpore repairs errors whose text it knows, and reports any other to the SDK as unknown: the rank "
-            "counts as lost"
+            f". {vendor.framework} repairs errors whose text it knows, and reports any other to the SDK as unknown: "
+            "the rank counts as lost"
         )
     return f". No mechanism that repairs a {' or a '.join(errors)} online is on, so a rank that reports one is lost"
 

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 from chaos.plan.job_effect import JobEffect
 from chaos.plan.recovery.registry import Facts, Names, in_order, mechanisms
+from chaos.plan.recovery.vendor import MINDSPORE, Vendor
 
 if TYPE_CHECKING:
     from chaos.plan.parts.fault import PlannedFault
     from chaos.scenario.models.scenario import Scenario
     from chaos.scenario.models.terms import Mechanism
-
-DOCUMENT = "MindSpore Transformers, Training High Availability"
-"""The vendor's document with the rules of this package."""
 
 PAUSING = Names(lambda mechanism: mechanism.pauses)
 """Mechanisms that hold the training back and let it go on, without losing anything."""
@@ -92,10 +90,10 @@ def answers_online(scenario: Scenario, fault: PlannedFault, on: Iterable[Mechani
     return name if condition is None or condition(scenario, fault) else None
 
 
-def need_message(mechanism: str, need: str) -> str | None:
+def need_message(mechanism: str, need: str, vendor: Vendor = MINDSPORE) -> str | None:
     """Return why a mechanism has a need, quoting the document; None without the need.
 
     Each cell of the table has one message.
     """
     why = NEEDS[need].get(mechanism)
-    return why and f"{mechanism} needs {need} ({DOCUMENT}, constraints and dependencies): {why}"
+    return why and f"{mechanism} needs {need} ({vendor.document}, constraints and dependencies): {why}"

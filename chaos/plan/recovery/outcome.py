@@ -12,6 +12,7 @@ from chaos.plan.recovery.mechanism import switched_on
 from chaos.plan.recovery.registry import in_order
 from chaos.plan.recovery.response import Answer, Context
 from chaos.plan.recovery.steps import Loss
+from chaos.plan.recovery.vendor import MINDSPORE, Vendor
 from chaos.plan.schedule import Scheduled
 from chaos.scenario.models.scenario import Scenario
 
@@ -42,7 +43,11 @@ class Outcome:
 
 
 def derive(
-    scenario: Scenario, groups: Sequence[tuple[int, ...]], faults: Sequence[Scheduled], problems: Problems
+    scenario: Scenario,
+    groups: Sequence[tuple[int, ...]],
+    faults: Sequence[Scheduled],
+    problems: Problems,
+    vendor: Vendor = MINDSPORE,
 ) -> Outcome:
     """Derive the outcome of a schedule; note each violation of the vendor's constraints as a problem."""
     known_incidents = incidents(faults)
@@ -53,7 +58,7 @@ def derive(
         what = "no fault takes a rank from the job" if faults else "the scenario injects no fault"
         why = f"{what}, so no mechanism has to act"
         return Outcome(None, None, (), "faults", why, reasons=(why,))
-    context = Context(scenario, groups, switched_on(scenario.job.protection), problems, faults=faults)
+    context = Context(scenario, groups, switched_on(scenario.job.protection), problems, faults=faults, vendor=vendor)
     answers: list[Answer] = []
     for index, incident in enumerate(known_incidents):
         done = tuple(answer.recovery for answer in answers if answer.recovery is not None and answer.recovery.succeeds)

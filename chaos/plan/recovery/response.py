@@ -9,6 +9,7 @@ from chaos.plan.parts.response import Recovery
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.incident import Incident
 from chaos.plan.recovery.steps import Loss, first_loss, may_be_ahead
+from chaos.plan.recovery.vendor import MINDSPORE, Vendor
 from chaos.plan.rules.constraints import Violation
 from chaos.plan.schedule import Scheduled
 from chaos.scenario.models.scenario import Scenario
@@ -22,6 +23,7 @@ class Context:
     """Every mechanism's knowledge of the scenario. ``on`` are the mechanisms that are switched on, implied ones too.
 
     ``before`` holds the recoveries that have let the training go on until now, ``faults`` the whole schedule.
+    ``vendor`` is whose fault tolerance it is.
     """
 
     scenario: Scenario
@@ -30,6 +32,7 @@ class Context:
     problems: Problems
     before: tuple[Recovery, ...] = ()
     faults: Sequence[Scheduled] = ()
+    vendor: Vendor = MINDSPORE
 
     def loss(self, incident: Incident) -> Loss:
         """Return how the training stops because of an incident."""

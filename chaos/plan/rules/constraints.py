@@ -6,16 +6,14 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 from chaos.plan.describe import group, ranks
-from chaos.plan.recovery.mechanism import DOCUMENT, IMPLIES, NEEDS, SAVING, need_message, switched_on
+from chaos.plan.recovery.mechanism import IMPLIES, NEEDS, SAVING, need_message, switched_on
 from chaos.plan.recovery.registry import Names, mechanisms
 from chaos.plan.recovery.steps import Loss
+from chaos.plan.recovery.vendor import MINDSPORE, Vendor
 from chaos.plan.topology.layout import Layout
 from chaos.plan.topology.survive import survive
 from chaos.scenario.models.scenario import Scenario
 from chaos.scenario.models.terms import Mechanism
-
-POWER_OFF = "MindSpore, Power-off Checkpoint Preservation"
-"""The vendor's document on the end-of-life checkpoint."""
 
 CONTROLLER_RANK = 0
 """The rank that hosts the controller when it does not live outside the ranks."""
@@ -31,8 +29,15 @@ class Violation:
     hint: str = ""
 
 
-def layout_violations(scenario: Scenario, layout: Layout, on: Iterable[Mechanism]) -> tuple[Violation, ...]:
-    """Return the violated constraints of the mechanisms that are on, on layout and job, whatever fault comes."""
+def layout_violations(
+    scenario: Scenario, layout: Layout, on: Iterable[Mechanism], vendor: Vendor = MINDSPORE
+) -> tuple[Violation, ...]:
+    """Return the violated constraints of the mechanisms that are on, on layout and job, whatever fault comes.
+
+    They are MindSpore's: a job with another framework's fault tolerance brings its own.
+    """
+    if vendor != MINDSPORE:
+        return ()
     checks: tuple[Callable[[Scenario, Layout, Mechanism], Violation | None], ...] = (
         no_replica,
         one_optimizer_copy,
@@ -146,6 +151,7 @@ def loss_violations(
     *,
     cause: str,
     controller_cause: str,
+    vendor: Vendor = MINDSPORE,
 ) -> tuple[Violation, ...]:
     """Return why no end-of-life checkpoint can be saved when these ranks are lost; empty when it can.
 
@@ -157,29 +163,34 @@ def loss_violations(
         loss: how the training stops.
         cause: path of the fault that stops it.
         controller_cause: path of the fault that takes rank 0, if one does.
+        vendor: whose fault tolerance it is.
     """
     violations = (
-        controller_lost(scenario, silent, controller_cause),
-        group_lost(groups, dead, cause),
+        controller_lost(scenario, silent, controller_cause, vendor),
+        group_lost(groups, dead, cause, vendor),
         nothing_trained(loss, cause, scenario.job.steps_per_update or 1),
     )
     return tuple(violation for violation in violations if violation is not None)
 
 
-def controller_lost(scenario: Scenario, silent: Collection[int], cause: str) -> Violation | None:
+def controller_lost(
+    scenario: Scenario, silent: Collection[int], cause: str, vendor: Vendor = MINDSPORE
+) -> Violation | None:
     """Return the loss of a controller inside rank 0: it dies with the rank, and nobody is left to order the save."""
     if scenario.job.controller != "rank 0" or CONTROLLER_RANK not in silent:
         return None
     return Violation(
         f"{cause}.target",
         f"rank {CONTROLLER_RANK} hosts the MindIO TFT controller and is lost, so no end-of-life checkpoint is saved "
-        f"({DOCUMENT}, end-of-life CKPT; {POWER_OFF}, exception injection)",
+        f"({vendor.document}, end-of-life CKPT; {vendor.losses}, exception injection)",
         text=f"rank {CONTROLLER_RANK}",
         hint='hit another rank (a random target can leave it out with "among"), or set job.controller: outside',
     )
 
 
-def group_lost(groups: Sequence[tuple[int, ...]], dead: Collection[int], cause: str) -> Violation | None:
+def group_lost(
+    groups: Sequence[tuple[int, ...]], dead: Collection[int], cause: str, vendor: Vendor = MINDSPORE
+) -> Violation | None:
     """Return the loss of a replica group without a survivor: it takes its part of the state with it."""
     lost = survive(groups, dead).lost
     if not lost:
@@ -190,7 +201,7 @@ def group_lost(groups: Sequence[tuple[int, ...]], dead: Collection[int], cause: 
     return Violation(
         f"{cause}.target",
         f"every rank of {which} is lost, so no complete copy of the state is left and no end-of-life checkpoint is "
-        f"saved ({POWER_OFF}, overview)",
+        f"saved ({vendor.losses}, overview)",
         text=ranks(sorted(dead)),
         hint="leave a rank of every replica group alive",
     )

@@ -50,14 +50,14 @@ def device_violations(scenario: Scenario, traits: JobTraits, platform: PlatformT
             text=job.device,
             hint="leave job.protection empty, set job.device: Ascend, or use the job kind rehearsal",
         )
-    elif of_framework and not traits.mindspore:
+    elif of_framework and traits.vendor is None:
         yield Violation(
             "job.protection",
             f"{kind} trains with no part of MindSpore, and {', '.join(of_framework)} is its fault tolerance",
             text=of_framework[0],
-            hint="leave it out, or use a job kind of MindSpore",
+            hint="leave it out, or use a job kind of MindSpore or MindSpeed-LLM",
         )
-    if job.controller != "rank 0":
+    if job.controller != "rank 0" and not job.agent:
         yield Violation(
             "job.controller",
             f"{kind} hosts no controller outside the ranks: on a cluster MindCluster's agent does",

@@ -75,7 +75,9 @@ def platform_problems(loaded: LoadedScenario, cell: Cell, registered: Registered
     for number in range(len(scenario.faults)):
         for key, message, hint in _fault_problems(registered, scenario, number):
             yield problem(f"faults.{number}.{key}", message, hint)
-    if not platform.traits.one_launcher and scenario.job.agent and scenario.cluster.nodes > 1:
+    # A genuine job has the cluster's own agent, and no stand-in.
+    stands_in = scenario.job.agent and not registered.job.traits.genuine
+    if not platform.traits.one_launcher and stands_in and scenario.cluster.nodes > 1:
         yield problem(
             "job.agent",
             f"on the platform {name} the stand-in of the cluster agent watches the ranks of one node only",

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from chaos.plan.recovery.mechanism import DOCUMENT, NEEDS, need_message
+from chaos.plan.recovery.mechanism import NEEDS, need_message
+from chaos.plan.recovery.vendor import DOCUMENT
 
 if TYPE_CHECKING:
     from tests.unit.plan.conftest import Planner

@@ -10,7 +10,8 @@ from chaos.plan.budgets import PROFILES
 from chaos.plan.job_effect import COMMUNICATION, DEATH, MEMORY, JobEffect
 from chaos.plan.model import Plan
 from chaos.plan.parts.response import AFTER_RESTART, PHASES
-from chaos.plan.recovery.mechanism import DOCUMENT, acts_on_error
+from chaos.plan.recovery.mechanism import acts_on_error
+from chaos.plan.recovery.vendor import DOCUMENT
 
 if TYPE_CHECKING:
     from tests.unit.plan.conftest import Planner
