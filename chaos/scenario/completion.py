@@ -78,7 +78,7 @@ class Completion:
 Complete: TypeAlias = Callable[[Unfinished], "Completion | None"]
 """Reads the values of a job's own files for a cell; None if its kind of job has no such files."""
 
-_KEYS = frozenset({"config", "overrides", "checkout", "environment"})
+_KEYS = frozenset({"arguments", "config", "overrides", "checkout", "environment"})
 
 
 def may_be_completed(job: object, cluster: object) -> bool:

@@ -112,7 +112,8 @@ class Job(Model):
     kind: str = Field(
         DEFAULT_KIND,
         description="A registered job kind: rehearsal (MindSpore with stand-ins), plain (Python ranks), mindspore "
-        "(your script under msrun), torch (under torchrun), mindformers (a MindFormers configuration).",
+        "(your script under msrun), torch (under torchrun), mindspeed (MindSpeed-LLM), "
+        "mindformers (a MindFormers configuration).",
     )
     device: Literal["CPU", "Ascend"] = Field(
         "CPU",
