@@ -53,8 +53,7 @@ class JobTraits:
     ranks that are replicas in everything else. ``mindspore`` says that MindSpore trains it, and counts its steps.
     ``vendor`` is whose fault tolerance it has, None where it has none but its launcher's. ``gathers_by`` is the
     distance between ranks of a stage of which one writes the whole state of all, None where each rank writes its own.
-    ``rules`` notes what its own files forbid of
-    the planned faults.
+    ``rules`` notes what its own files forbid of the planned faults.
     ``starts_fast`` says that it starts fast enough for each of many runs to have a fault-free run of its own.
     ``loss_on_rank_0`` says that in a pipeline only rank 0 has a valid loss, not the ranks of the last stage.
     ``own_launcher`` says that a program of the user's own may start its ranks (``job.command``).

@@ -36,6 +36,7 @@ def plan() -> Planner:
         genuine=True,
         own_script=False,
         mindspore=False,
+        vendor=None,
         own_launcher=True,
         launcher_restarts=True,
     )
