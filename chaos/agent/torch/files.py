@@ -1,10 +1,15 @@
-"""The checkpoints of PyTorch: ``torch.save``, ``torch.load``, and names that a job gives to saved files afterwards."""
+"""The checkpoints of PyTorch: files, directories that are one checkpoint, and the names that a job gives to them later.
+
+:func:`hook_torch_files` binds ``torch.save`` and ``torch.load`` to it, :mod:`chaos.agent.torch.dcp` the directories.
+"""
 
 from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from threading import get_ident
 from types import ModuleType
 from typing import Any, Callable
 
@@ -15,16 +20,18 @@ _STEP_KEYS = ("step", "steps", "global_step", "iteration", "iter")
 
 
 class Files:
-    """The checkpoint files of one process: each path that was saved, until a directory or file gets another name."""
+    """The checkpoints of one process: each path that was saved, until a directory or file gets another name."""
 
     def __init__(self, training: Training) -> None:
         self._training = training
         self._saved: set[str] = set()
+        self._directories: set[str] = set()
+        self._background: dict[str, int] = {}
 
     def save(self, file: Any, write: Callable[[], Any]) -> Any:
-        """Write a checkpoint. What has no name, as a buffer in memory, is no file."""
+        """Write a checkpoint. What has no name, as a buffer in memory, is no file; nor is a part of a directory."""
         path = path_of(file)
-        if path is None:
+        if path is None or self._is_part(path):
             return write()
         with self._training.saving(path, end_of_life=False):
             result = write()
@@ -34,11 +41,69 @@ class Files:
     def load(self, file: Any, read: Callable[[], Any]) -> Any:
         """Read a checkpoint."""
         path = path_of(file)
-        return read() if path is None else self._training.load(path, read, step_of)
+        return read() if path is None or self._is_part(path) else self._training.load(path, read, step_of)
+
+    def save_directory(self, directory: str, write: Callable[[], Any]) -> Any:
+        """Write this rank's part of a directory that is one checkpoint, or the part of a save in the background."""
+        directory = os.path.abspath(directory)
+        if directory in self._background:
+            with self._training.writing(directory):
+                return write()
+        with self._training.saving(directory, end_of_life=False), self._parts_of(directory):
+            result = write()
+        self._saved.add(directory)
+        return result
+
+    def save_directory_later(self, directory: str, begin: Callable[[], Any]) -> Any:
+        """Begin to write a directory in the background. ``begin`` returns a future, or an object with a future."""
+        directory = os.path.abspath(directory)
+        self._background[directory] = get_ident()
+        try:
+            with self._training.saving(directory, end_of_life=False, asynchronous=True):
+                response = begin()
+        except BaseException:
+            self._background.pop(directory, None)
+            raise
+        self._saved.add(directory)
+        getattr(response, "upload_completion", response).add_done_callback(functools.partial(self._written, directory))
+        return response
+
+    def load_directory(self, directory: str, state: Any, read: Callable[[], Any]) -> Any:
+        """Read a directory that is one checkpoint into ``state``."""
+        result = None
+
+        def read_into() -> Any:
+            nonlocal result
+            result = read()
+            return state
+
+        with self._parts_of(os.path.abspath(directory)):
+            self._training.load(directory, read_into, step_of)
+        return result
 
     def wrote(self) -> None:
-        """Note that a part of a file has been written."""
-        self._training.wrote()
+        """Note that a part of a file has been written, by a thread that is in a step: none in the background is."""
+        callers = list(self._background.values())
+        if not callers or get_ident() in callers:
+            self._training.wrote()
+
+    @contextmanager
+    def _parts_of(self, directory: str) -> Iterator[None]:
+        self._directories.add(directory)
+        try:
+            yield
+        finally:
+            self._directories.discard(directory)
+
+    def _is_part(self, path: str) -> bool:
+        above = os.path.dirname(os.path.abspath(path))
+        return above in self._directories or above in self._background
+
+    def _written(self, directory: str, future: Any) -> None:
+        """Note how a save in the background ended; another process may have written it, whose end says nothing here."""
+        with suppress(Exception), self._training.writing(directory):
+            self._background.pop(directory, None)
+            future.result()
 
     def renamed(self, old: Any, new: Any) -> None:
         """Note the new name of a saved file, or of a directory of saved files: a save ends with its last name."""

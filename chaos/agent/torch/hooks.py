@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any, Callable
 
 from chaos.agent.after_import import AfterImport
+from chaos.agent.torch.dcp import hook_dcp_loads, hook_dcp_saves
 from chaos.agent.torch.files import Files, hook_names, hook_torch_files
 from chaos.agent.torch.group import hook_group
 from chaos.agent.torch.loop import TorchLoop
@@ -26,6 +27,8 @@ def install_torch_hooks(imports: AfterImport, training: Training, loop: TorchLoo
     imports.watch("torch.utils.data.dataloader", functools.partial(_hook_batches, loop))
     imports.watch("torch.serialization", functools.partial(hook_torch_files, files))
     imports.watch("torch.serialization", lambda module: hook_names(files))
+    imports.watch("torch.distributed.checkpoint.state_dict_saver", functools.partial(hook_dcp_saves, files))
+    imports.watch("torch.distributed.checkpoint.state_dict_loader", functools.partial(hook_dcp_loads, files))
     imports.watch("torch.distributed.distributed_c10d", functools.partial(hook_group, training))
 
 

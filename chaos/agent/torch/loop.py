@@ -28,6 +28,7 @@ class TorchLoop:
         self._model: Any = None
         self._step = 0
         self._updating = 0
+        self._empty = False
         self._fetched: Any = None
         self._losses: list[Any] = []
         self._batches: list[Any] = []
@@ -62,6 +63,7 @@ class TorchLoop:
     def update_begins(self, optimizer: Any) -> None:
         """See that an optimizer begins to update; one within another's update is a part of it."""
         self._updating += 1
+        self._empty = self._empty or not self._training.steps_begun
         if self._updating > 1 or not self._is_step():
             return
         if self._optimizer is not None and self._optimizer is not optimizer:
@@ -88,7 +90,7 @@ class TorchLoop:
         """Return whether an update ends a step: a gradient was computed in it.
 
         ``torch.distributed.checkpoint`` updates once with gradients of zero to make the optimizer's state, outside of
-        a step.
+        a step. The optimizer counts this update, and a state that is loaded afterwards puts the count right.
         """
         return self._counts() and self._training.in_step and bool(self._losses)
 
@@ -125,9 +127,16 @@ class TorchLoop:
     def _steps_done(self, optimizers: list[Any]) -> int | None:
         """Return the number of steps before this process's first one; None where nothing says it."""
         counts = [count for optimizer in optimizers if (count := updates_of(optimizer)) is not None]
+        training = self._training
+        if self._empty and max(counts, default=0) == 1 and 1 not in (training.loaded_step, training.saved_step()):
+            self._source.unclear(
+                f"{type(optimizers[0]).__name__} has counted an update before the first step, as get_state_dict of "
+                "torch.distributed.checkpoint makes to have a state: its count is not that of the steps. Ask for the "
+                "state only where there is a checkpoint to load, or after the first step"
+            )
+            return None
         if counts:
             return max(counts)
-        training = self._training
         if not training.has_loaded:
             return 0
         if training.loaded_step is not None:

@@ -214,6 +214,28 @@ def test_an_update_without_a_gradient_is_no_step(job: Make, events: Events) -> N
     assert steps(events) == []
 
 
+def test_a_state_that_is_loaded_after_an_update_without_a_gradient_has_the_count(job: Make, events: Events) -> None:
+    training = job()
+    optimizer = training.optimizer()
+    training.update(optimizer)
+    training.training.load("step-8", lambda: {"step": 8}, lambda loaded: int(loaded["step"]))
+    optimizer.state[training.model.weight]["step"] = 8
+    training.step(optimizer)
+    assert steps(events) == [9]
+
+
+def test_a_count_that_only_an_update_without_a_gradient_has_made_is_no_number_of_steps(
+    job: Make, events: Events
+) -> None:
+    training = job()
+    optimizer = training.optimizer()
+    training.update(optimizer)
+    training.step(optimizer)
+    (reason,) = events("steps.unclear")
+    assert "has counted an update before the first step" in reason.data["reason"]
+    assert steps(events) == []
+
+
 def test_an_update_within_another_is_a_part_of_it(job: Make, events: Events) -> None:
     training = job()
     outer, inner = training.optimizer(), Adam(training.model.weight)
