@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
+EMPTY_PART = blake2b(b"empty part", digest_size=16).hexdigest()
+"""The digest of a rank that holds no value of a tensor which is cut over ranks."""
+
 
 def dims_text(shape: Sequence[int]) -> str:
     """Return the shape in the form that a digest has: ``3x4``, and an empty text for a scalar.

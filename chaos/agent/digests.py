@@ -16,8 +16,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import Any
 
-from chaos.agent.digest import number_digest, tensor_digest
+from chaos.agent.digest import EMPTY_PART, number_digest, tensor_digest
 from chaos.agent.record import Record
+from chaos.agent.torch.shards import is_cut, local_part
 
 EXACT = "exact"
 """The sample of integers: they count something, or are the state of a generator, and no noise changes them."""
@@ -160,8 +161,7 @@ class Digests:
             return {"parameters": _parameter_digests(parameters)}
         values = []
         for name, parameter in parameters:
-            array = array_of(parameter)
-            values.append((name, parameter if array is None else array))
+            values.append((name, _held(parameter)))
         return {"parameters": _parameter_digests(values), "samples": self._sampler.samples(values)}
 
     def _gradient_digest(self) -> dict[str, str] | None:
@@ -203,14 +203,15 @@ class RawTensor:
 def array_of(value: Any) -> Any:
     """Return the NumPy array of a tensor or of an array, or its :class:`RawTensor`; None for any other value.
 
-    Tensors of MindSpore have ``asnumpy``, those of PyTorch ``detach``, ``cpu`` and ``numpy``.
+    Tensors of MindSpore have ``asnumpy``, those of PyTorch ``detach``, ``cpu`` and ``numpy``. Of a tensor that is cut
+    over ranks it is the part that this rank holds.
     """
     if hasattr(value, "asnumpy"):
         return value.asnumpy()
     if hasattr(value, "dtype") and hasattr(value, "tobytes"):
         return value
     if hasattr(value, "detach") and hasattr(value, "numpy"):
-        tensor = value.detach().cpu()
+        tensor = local_part(value.detach()).cpu()
         if hasattr(tensor, "resolve_conj"):  # marks of a tensor that NumPy does not know
             tensor = tensor.resolve_conj().resolve_neg()
         try:
@@ -226,8 +227,21 @@ def _parameter_digests(parameters: Iterable[tuple[str, Any]]) -> dict[str, str]:
 
 def _value_digest(value: Any) -> str:
     """Return the digest of a parameter; it may be a plain number in the state of a job's own optimizer."""
-    array = array_of(value)
-    return array_digest(array) if array is not None else number_digest(value)
+    held = _held(value)
+    if isinstance(held, _EmptyPart):
+        return EMPTY_PART
+    return array_digest(held) if hasattr(held, "dtype") else number_digest(held)
+
+
+class _EmptyPart:
+    """No values, in the place of an array: a tensor that is cut over more ranks than it has rows."""
+
+
+def _held(value: Any) -> Any:
+    """Return what a rank holds of a parameter: an array, nothing, or the value itself where it is none."""
+    if isinstance(value, _EmptyPart) or (array := array_of(value)) is None:
+        return value
+    return _EmptyPart() if is_cut(value) and array.size == 0 else array
 
 
 def _loss_of(outputs: Any) -> float | None:

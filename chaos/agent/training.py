@@ -27,6 +27,7 @@ from chaos.agent.digests import Digests, array_of
 from chaos.agent.earlier_saves import name_of
 from chaos.agent.record import Record, optional_step
 from chaos.agent.stacks import write_in_crash
+from chaos.agent.torch.shards import holders
 
 _MOST_NAMES = 100
 """Names of appended values that are recorded with a save."""
@@ -77,17 +78,28 @@ class Training:
         self._stacks = stacks
         self._background: dict[str, tuple[dict[str, Any], int]] = {}
 
-    def begin(self, initial_step: int, parameters: Named | Callable[[], Named], *, updates: int | None = None) -> None:
+    def begin(
+        self,
+        initial_step: int,
+        parameters: Named | Callable[[], Named],
+        *,
+        updates: int | None = None,
+        own_slots: bool = False,
+    ) -> None:
         """Begin the training after ``initial_step``, counted over the whole job.
 
         ``parameters`` are the weights and all state of the optimizer, by name; their values are read again after every
         step. Where a step replaces the objects themselves, a function returns them. ``updates`` is the optimizer's
-        number of updates until then; it is recorded where it differs from the number of steps.
+        number of updates until then; it is recorded where it differs from the number of steps. ``own_slots`` says that
+        the optimizer keeps the state of some weights only, and other ranks keep that of the others.
         """
         self._state = _Later(parameters) if callable(parameters) else list(parameters)
         self._barriers.parameters = list(self._state)
         counted = {} if updates in (None, initial_step) else {"updates": updates}
         self._record.write("train.begin", initial_step=initial_step, **counted)
+        same = holders(self._barriers.parameters)
+        if own_slots or same is not None:
+            self._record.write("state.sharded", optimizer=own_slots, **({} if same is None else {"holders": same}))
         self._digests.write_initial(self._barriers.parameters)
         self._loaded.clear()
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from chaos.agent.loops import some
 from chaos.agent.step_source import StepSource
-from chaos.agent.torch.optimizers import Optimizers, state_of, updates_of
+from chaos.agent.torch.optimizers import Optimizers, keeps_own_part, state_of, updates_of
 from chaos.agent.training import Training
 
 _LOOKED_AT = (1, 2)
@@ -105,7 +105,7 @@ class TorchLoop:
             if done is None:
                 return
             self._model, self._step = model, done
-            training.begin(done, self._state)
+            training.begin(done, self._state, own_slots=any(map(keeps_own_part, optimizers)))
         elif training.steps_begun in _LOOKED_AT and (changed := training.changed_since_step()):
             self._source.unclear(
                 f"{some(changed)} changed after the update of step {self._step}, so the step ends later than the "

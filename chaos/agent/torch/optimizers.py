@@ -37,8 +37,30 @@ class Optimizers:
 
 def updates_of(optimizer: Any) -> int | None:
     """Return the number of updates, which a checkpoint restores; None for an optimizer that counts none, as SGD."""
-    counts = [int(state["step"]) for state in optimizer.state.values() if isinstance(state, dict) and "step" in state]
+    counts = [
+        int(state["step"])
+        for part in (optimizer, *_within(optimizer))
+        for state in part.state.values()
+        if isinstance(state, dict) and "step" in state
+    ]
     return max(counts) if counts else None
+
+
+def keeps_own_part(optimizer: Any) -> bool:
+    """Return whether an optimizer keeps the state of some of its weights only, as ZeroRedundancyOptimizer does."""
+    within = _within(optimizer)
+    kept = {id(weight) for part in within for weight in _weights(part)}
+    return bool(within) and any(id(weight) not in kept for weight in _weights(optimizer))
+
+
+def _within(optimizer: Any) -> list[Any]:
+    """Return the optimizers that an optimizer has within it."""
+    parts = [part for part in vars(optimizer).values() if part is not optimizer]
+    return [part for part in parts if hasattr(part, "param_groups") and hasattr(part, "state")]
+
+
+def _weights(optimizer: Any) -> list[Any]:
+    return [weight for group in optimizer.param_groups for weight in group["params"]]
 
 
 def state_of(model: Any, optimizers: list[Any]) -> Iterator[tuple[str, Any]]:
@@ -59,9 +81,10 @@ def bare(name: str) -> str:
 
 
 def _slots(optimizer: Any, prefix: str) -> Iterator[tuple[str, Any]]:
-    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
-    for number, weight in enumerate(weights):
-        state = optimizer.state.get(weight, {})
+    parts = (optimizer, *_within(optimizer))
+    for number, weight in enumerate(_weights(optimizer)):
+        held = (part.state.get(weight) for part in parts)
+        state: Any = next(filter(None, held), {})
         for key in state if isinstance(state, dict) else ():
             if (value := state[key]) is not None:
                 yield f"{prefix}.{key}.{number}", value

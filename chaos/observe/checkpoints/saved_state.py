@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from chaos.agent.digest import number_digest
+from chaos.agent.digest import EMPTY_PART, number_digest
 from chaos.base.plain_files import read_plain
 from chaos.observe.checkpoints.checkpoint import (
     Checkpoint,
@@ -21,6 +21,9 @@ from chaos.observe.checkpoints.layout import DIGESTED, UNFINISHED_DIGESTS
 from chaos.observe.checkpoints.mindformers_layout import ITERATION, companion
 from chaos.observe.checkpoints.mindformers_records import COMMON
 from chaos.observe.checkpoints.mindformers_state import part_files, read_parts
+
+NO_VALUE = EMPTY_PART
+"""The digest of a rank that holds no value of a parameter which is cut over ranks."""
 
 _FORMAT = 1
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from chaos.agent.digest import EMPTY_PART
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.owner import kept_of, owners_of
 from chaos.evidence.checkpoints.saved import stored_step
@@ -84,6 +85,13 @@ STATE = SavedState({"w": "whole", "b": "same"}, (), {}, shards={"w": {0: "upper"
 def test_a_rank_holds_the_part_that_it_has_written(rank: int, recorded: str | None, expected: str) -> None:
     theirs = {"b": "same"} if recorded is None else {"b": "same", "w": recorded}
     assert as_held(STATE, rank, theirs).digests == {"w": expected, "b": "same"}
+
+
+def test_a_rank_that_has_written_no_part_may_hold_no_value_of_a_parameter() -> None:
+    theirs = {"w": EMPTY_PART, "b": EMPTY_PART}
+    assert as_held(STATE, 2, theirs).digests == theirs
+    assert as_held(STATE, 1, theirs).digests == {"w": "lower", "b": EMPTY_PART}
+    assert as_held(replace(STATE, shards={}), 2, {"b": EMPTY_PART}).digests == {"w": "whole", "b": EMPTY_PART}
 
 
 def test_a_directory_holds_what_each_rank_held_and_not_what_another_did(tmp_path: Path) -> None:

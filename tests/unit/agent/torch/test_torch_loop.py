@@ -13,7 +13,7 @@ from chaos.agent.digests import Digests
 from chaos.agent.record import Record
 from chaos.agent.step_source import StepSource
 from chaos.agent.torch.loop import TorchLoop
-from chaos.agent.torch.optimizers import Optimizers
+from chaos.agent.torch.optimizers import Optimizers, keeps_own_part, state_of, updates_of
 from chaos.agent.training import Training
 from tests.unit.agent.conftest import Events
 
@@ -255,6 +255,28 @@ def test_an_optimizer_that_another_holds_is_not_the_loops(job: Make) -> None:
     for made in (outer, inner):
         optimizers.note(made)
     assert optimizers.alive() == [outer]
+
+
+class Zero(Adam):
+    """An optimizer like ZeroRedundancyOptimizer: the one within it has this rank's weights only, and their state."""
+
+    def __init__(self, weights: list[Tensor], *, own: list[Tensor]) -> None:
+        super().__init__(weights[0])
+        self.param_groups = [{"params": weights}]
+        self.optim = Adam(own[0])
+        self.optim.param_groups = [{"params": own}]
+        self.optim.state = {weight: {"step": 8, "exp_avg": Tensor(0)} for weight in own}
+
+
+def test_the_state_of_an_optimizer_within_another_has_the_numbers_of_all_weights() -> None:
+    weights = [Tensor(1), Tensor(2)]
+    optimizer = Zero(weights, own=weights[1:])
+    assert updates_of(optimizer) == 8
+    slots = [name for name, _ in state_of(Model(weights[0]), [optimizer]) if name.startswith("optimizer")]
+    assert slots == ["optimizer.step.1", "optimizer.exp_avg.1"]
+    assert keeps_own_part(optimizer)
+    assert not keeps_own_part(Zero(weights, own=weights))
+    assert not keeps_own_part(Adam(weights[0]))
 
 
 def test_two_optimizers_in_turn_make_the_steps_unclear(job: Make, events: Events) -> None:
