@@ -49,6 +49,7 @@ KEYS = (
     "group_info",
     "gradients",
     "loss_ranks",
+    "shard",
     "comparable",
     "watch",
     "sink_size",

@@ -16,6 +16,8 @@ from chaos.scenario.errors import printable
 
 _WIDTH = 12
 
+_SHARDED = {"optimizer": "of the optimizer's state", "full": "of weights and optimizer state"}
+
 
 def render(plan: Plan) -> str:
     """Return the plan as lines of text, each ending with a line break. Control characters are escaped."""
@@ -44,6 +46,8 @@ def _lines(plan: Plan) -> Iterator[str]:
     if options := _options(plan.fault_tolerance.aids):
         yield _row("options", ", ".join(options))
     yield _row("replicas", _groups(plan.layout.replica_groups))
+    if plan.layout.shard != "none":
+        yield _row("shards", _SHARDED[plan.layout.shard])
     yield _row("faults", count(len(plan.faults), "fault") if plan.faults else "none")
     for fault in plan.faults:
         yield f"  {_fault(fault)}"

@@ -58,6 +58,7 @@ class JobTraits:
     ``loss_on_rank_0`` says that in a pipeline only rank 0 has a valid loss, not the ranks of the last stage.
     ``own_launcher`` says that a program of the user's own may start its ranks (``job.command``).
     ``launcher_restarts`` says that its launcher stays while the ranks train, and can start all of them again.
+    ``shards_state`` says that its ranks may hold shards of the state, and that the agent records which of them do.
     """
 
     observable: frozenset[str]
@@ -99,3 +100,4 @@ class JobTraits:
     starts_fast: bool = False
     own_launcher: bool = False
     launcher_restarts: bool = False
+    shards_state: bool = False

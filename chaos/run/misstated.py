@@ -1,5 +1,5 @@
 """Statements of the scenario that the fault-free run contradicts: the number of steps, the interval of saves, the
-timeout of the process group.
+timeout of the process group, the shards of the state.
 
 No verdict follows from it: the checks compare what the scenario says with the run. The reader learns in time what to
 write.
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from chaos.checks.consistency.shards import contradictions
 from chaos.evidence.facts import TRAIN, by_rank
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -42,6 +43,8 @@ def misstated(plan: Plan, baseline: History, group_timeout: float | None = None)
             f"the script of the fault-free run gives init_process_group a timeout of {timeout:g} s, and "
             f"job.torchrun.group_timeout says {group_timeout:g} s: write group_timeout: {timeout:g}s, or mend the job"
         )
+    for found in contradictions(plan, baseline, TRAIN):
+        yield f"in the fault-free run, {found.text}"
 
 
 def _interval(baseline: History) -> int | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from chaos.checks.consistency.accumulators import unshared_accumulators
 from chaos.checks.consistency.groups import judge_groups
 from chaos.checks.consistency.replicas import judge_replicas
+from chaos.checks.consistency.shards import judge_shards, recorded_shards, unshared_slots
 from chaos.checks.loss import by_log
 from chaos.checks.scope import trains_nothing
 from chaos.evidence.artifacts import Artifacts
@@ -34,12 +35,19 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
         return []
     compared, unshared = 0, unshared_accumulators(plan, history, artifacts)
     for attempt in (TRAIN, RESUME) if plan.resume.resumes else (TRAIN,):
-        states = dict(_states(plan, history, attempt))
-        for group in plan.layout.replica_groups:
+        states, shards = dict(_states(plan, history, attempt)), recorded_shards(history, attempt)
+        for group in (alike for planned in plan.layout.replica_groups for alike in shards.alike(planned)):
             if len(group) < 2:
                 continue
             times = [
-                _judge_state(attempt, moment, _agreeing(plan, group, moment), events, unshared, collector)
+                _judge_state(
+                    attempt,
+                    moment,
+                    _agreeing(plan, group, moment),
+                    events,
+                    unshared | unshared_slots(plan, shards, events),
+                    collector,
+                )
                 for moment, events in sorted(states.items())
             ]
             compared += sum(times)
@@ -49,6 +57,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     by_log.judge_agreement(logged(plan, history, artifacts), collector)
     judge_groups(plan, artifacts, collector)
     judge_replicas(plan, artifacts, collector)
+    judge_shards(plan, history, collector)
     return collector.findings()
 
 

@@ -52,7 +52,7 @@ def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, 
     collector.settle(LOADED, observation)
     chosen |= {rank: chosen[giver] for rank, giver in loaded.items() if giver in chosen}
     for rank, file in chosen.items():
-        _judge_initial(history, artifacts, rank, file, saved, collector)
+        _judge_initial(plan, history, artifacts, rank, file, saved, collector)
     if chosen:
         collector.settle(RESTORED, f"{len(chosen)} ranks compared by digest")
 
@@ -149,7 +149,13 @@ def _judge_step(
 
 
 def _judge_initial(
-    history: History, artifacts: Artifacts, rank: int, file: OwnedCheckpoint, saved: int, collector: Collector
+    plan: Plan,
+    history: History,
+    artifacts: Artifacts,
+    rank: int,
+    file: OwnedCheckpoint,
+    saved: int,
+    collector: Collector,
 ) -> None:
     where = artifacts.relative(file.path)
     data = about(rank, file=where)
@@ -178,7 +184,8 @@ def _judge_initial(
         observation = f"rank {rank} has recorded no digests of {text_list(unrecorded)} before its first step"
         collector.unknown(RESTORED, observation, initial.source, data=about(rank, parameters=unrecorded))
     unnamed = sorted(name for name in set(stored) - set(parameters) - set(unrecorded) if is_slot(name))
-    if parameters and unnamed:
+    # Of the optimizer's state in shards the file holds that of all ranks.
+    if parameters and unnamed and plan.layout.shard != "optimizer":
         observation = f"rank {rank} records no such optimizer state as its file holds: {text_list(unnamed)}"
         collector.unknown(RESTORED, observation, initial.source, where, data=about(rank, parameters=unnamed))
     if not shared:

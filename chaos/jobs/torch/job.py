@@ -53,6 +53,7 @@ class TorchJob(ScriptJob):
         own_launcher=True,
         launcher_restarts=True,
         file_format=None,
+        shards_state=True,
         lacks={
             "job.agent": "starts no cluster agent: on a cluster MindCluster does",
             "job.tre": _OF_THE_SCRIPT,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from chaos.plan.topology.layout import Layout
 from chaos.plan.traits import JobTraits
+from chaos.scenario.models.scenario import Shard
 
 
 @dataclass(frozen=True)
@@ -14,7 +15,8 @@ class RankLayout:
 
     ``replica_groups`` lists ranks that hold identical weights and optimizer state, ordered by their first rank.
     ``group_info``: the job must list these groups in ``group_info.pb``. ``loss_ranks`` are the first and the last
-    rank whose loss is valid, None for all.
+    rank whose loss is valid, None for all. ``shard`` is what PyTorch spreads over ranks; with ``optimizer`` the ranks
+    of a group hold the same weights, and each the optimizer's state of some of them.
     """
 
     ranks: int
@@ -22,6 +24,7 @@ class RankLayout:
     replica_groups: tuple[tuple[int, ...], ...]
     group_info: bool = False
     loss_ranks: tuple[int, int] | None = None
+    shard: Shard = "none"
 
     def has_loss(self, rank: int) -> bool:
         """Return whether the loss of a rank is valid: on pipeline stages before the last one it is not."""
@@ -32,7 +35,7 @@ def plan_layout(
     layout: Layout, groups: tuple[tuple[int, ...], ...], traits: JobTraits, *, group_info: bool
 ) -> RankLayout:
     """Return the ranks with their replica groups, as this kind of job shows them."""
-    return RankLayout(layout.ranks, layout.nodes, groups, group_info, loss_ranks(layout, traits))
+    return RankLayout(layout.ranks, layout.nodes, groups, group_info, loss_ranks(layout, traits), layout.shard)
 
 
 def loss_ranks(layout: Layout, traits: JobTraits) -> tuple[int, int] | None:

@@ -108,6 +108,13 @@ def one_optimizer_copy(scenario: Scenario, layout: Layout, mechanism: Mechanism)
     rule = need_message(mechanism, "replicas")
     if rule is None or layout.data == 1 or layout.copies > 1:
         return None
+    if layout.shard != "none":
+        return Violation(
+            "cluster.parallel.shard",
+            f"the shards of the state are there once (copies). {_by(scenario, mechanism)}{rule}",
+            text=layout.shard,
+            hint="cluster.parallel.copies must be 2 or more",
+        )
     written = scenario.cluster.parallel and scenario.cluster.parallel.optimizer_weight_shard_size
     size = f"optimizer_weight_shard_size {layout.shards}"
     if written is None:

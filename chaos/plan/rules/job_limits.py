@@ -62,6 +62,7 @@ def job_violations(scenario: Scenario, layout: Layout, traits: JobTraits) -> Ite
             hint="leave job.command out, or use the job kind mindspore, torch or plain without job.agent",
         )
     yield from _not_done(scenario, traits, kind)
+    yield from _shards(layout, traits, kind)
     if scenario.job.script is None and not traits.own_script:
         yield Violation("job.script", f"{kind} has no script of its own", hint="name yours: job.script")
     yield from _savers(scenario, kind)
@@ -79,6 +80,17 @@ def job_violations(scenario: Scenario, layout: Layout, traits: JobTraits) -> Ite
                 text=str(size),
                 hint=f"use one of {sizes}, or name a script of your own (job.script)",
             )
+
+
+def _shards(layout: Layout, traits: JobTraits, kind: str) -> Iterator[Violation]:
+    """Yield shards of PyTorch's state in a job of another framework."""
+    if layout.shard != "none" and not traits.shards_state:
+        yield Violation(
+            "cluster.parallel.shard",
+            f"{kind} does not train with PyTorch, whose shards of the state these are",
+            text=layout.shard,
+            hint="leave shard out, or use the job kind torch; MindSpore's key is enable_parallel_optimizer",
+        )
 
 
 def _savers(scenario: Scenario, kind: str) -> Iterator[Violation]:

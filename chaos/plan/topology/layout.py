@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from chaos.plan.topology.errors import TopologyError
 from chaos.scenario.models.parallel import effective_parallel
-from chaos.scenario.models.scenario import Cluster, Parallel
+from chaos.scenario.models.scenario import Cluster, Parallel, Shard
 
 
 class Position(NamedTuple):
@@ -28,8 +28,9 @@ class Layout:
     """Parallel sizes that add up. Made by :func:`layout_of`, which checks them.
 
     ``shards`` is the number of ranks that one copy of the optimizer state is spread over; 1 without optimizer
-    parallelism. ``optimizer_parallel`` tells the two apart where shards is 1. ``replica_stride`` is the distance
-    between ranks of a stage that hold the same state, where experts decide it and not the dense weights.
+    parallelism. ``optimizer_parallel`` tells the two apart where shards is 1. ``shard`` is what PyTorch spreads over
+    them. ``replica_stride`` is the distance between ranks of a stage that hold the same state, where experts decide it
+    and not the dense weights.
     """
 
     ranks: int
@@ -39,6 +40,7 @@ class Layout:
     model: int
     shards: int
     optimizer_parallel: bool
+    shard: Shard = "none"
     replica_stride: int | None = None
 
     @property
@@ -58,8 +60,8 @@ class Layout:
 
     @property
     def stride(self) -> int:
-        """Distance between neighbours of a replica group."""
-        return self.replica_stride or self.shards * self.model
+        """Distance between neighbours of a replica group; of one where only the optimizer's state is sharded, too."""
+        return self.replica_stride or (self.model if self.shard == "optimizer" else self.shards * self.model)
 
     def position(self, rank: int) -> Position:
         """Return the position of a rank in the device matrix."""
@@ -80,7 +82,8 @@ def layout_of(cluster: Cluster) -> Layout:
 
     Raises:
         TopologyError: sizes that do not multiply to the number of ranks, ranks that do not spread evenly over the
-            nodes, an optimizer shard size that does not divide the data-parallel size or that nothing switches on.
+            nodes, an optimizer shard size or a number of copies that does not divide the data-parallel size, or that
+            nothing switches on.
     """
     parallel = effective_parallel(cluster)
     data, model, stages = parallel.data_parallel, parallel.model_parallel, parallel.pipeline_stage
@@ -105,6 +108,7 @@ def layout_of(cluster: Cluster) -> Layout:
         model=model,
         shards=_shards(parallel),
         optimizer_parallel=parallel.enable_parallel_optimizer,
+        shard=parallel.shard,
     )
 
 
@@ -114,6 +118,9 @@ def _shards(parallel: Parallel) -> int:
     By default it is spread over the whole data-parallel dimension.
     """
     size = parallel.optimizer_weight_shard_size
+    _check_copies(parallel)
+    if parallel.shard != "none":
+        return parallel.data_parallel // (parallel.copies or 1)
     if not parallel.enable_parallel_optimizer:
         if size is not None:
             raise TopologyError(
@@ -133,6 +140,30 @@ def _shards(parallel: Parallel) -> int:
     return size
 
 
+def _check_copies(parallel: Parallel) -> None:
+    """Raise TopologyError for copies that no whole number of ranks can hold, and for shards that are said twice."""
+    if parallel.shard == "none":
+        if parallel.copies is not None:
+            raise TopologyError(
+                "parallel.copies",
+                f"copies {parallel.copies} has no effect while shard is none",
+                "set shard: full or shard: optimizer, or leave copies out",
+            )
+        return
+    if parallel.enable_parallel_optimizer:
+        raise TopologyError(
+            "parallel.shard",
+            "enable_parallel_optimizer is MindSpore's and shard is PyTorch's, and only one of them can hold",
+            "leave one of them out",
+        )
+    if parallel.data_parallel % (parallel.copies or 1):
+        raise TopologyError(
+            "parallel.copies",
+            f"copies {parallel.copies} does not divide data_parallel {parallel.data_parallel}",
+            "every copy must be sharded over the same number of ranks",
+        )
+
+
 def replica_groups(layout: Layout) -> tuple[tuple[int, ...], ...]:
     """Return the groups of ranks with identical weights and optimizer state, ordered by their first rank.
 
@@ -140,6 +171,9 @@ def replica_groups(layout: Layout) -> tuple[tuple[int, ...], ...]:
     optimizer state is sliced over ``shards`` consecutive data indices, so replicas are the data indices that are equal
     modulo ``shards``. Source: MindSpore Transformers, Training High Availability, replica relationships. Where experts
     are spread over ranks that are replicas in everything else, the layout says the distance.
+
+    PyTorch's ``shard: full`` is the same arithmetic. With ``shard: optimizer`` the ranks of a group hold the same
+    weights, and each keeps the optimizer's state of some of them.
     """
     return tuple(_groups(layout))
 

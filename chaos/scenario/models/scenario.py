@@ -19,6 +19,9 @@ from chaos.scenario.models.own import MOST, Hooks, OwnCheck
 from chaos.scenario.models.ssh import Ssh
 from chaos.scenario.models.terms import NAME, Mechanism, Model, Ranks, Seconds, Tag
 
+Shard = Literal["none", "optimizer", "full"]
+"""What the ranks of a data-parallel group hold in shards."""
+
 
 class Parallel(Model):
     """Parallel sizes, named as in MindFormers' ``parallel_config``."""
@@ -31,6 +34,14 @@ class Parallel(Model):
         None,
         ge=1,
         description="Ranks one copy of the optimizer state is sharded over; needs enable_parallel_optimizer.",
+    )
+    shard: Shard = Field(
+        "none",
+        description="State that PyTorch shards over the ranks of a data-parallel group: none, optimizer (ZeRO-1), or "
+        "full (FSDP2: weights and optimizer state).",
+    )
+    copies: int | None = Field(
+        None, ge=1, description="Copies of the sharded state, as with HSDP; needs shard. Default: 1."
     )
 
 

@@ -73,6 +73,12 @@ def test_optimizer_shards_that_leave_one_copy_are_refused(plan: Planner, size: i
     assert "TTP needs replicas" in text
 
 
+def test_shards_of_pytorch_that_are_there_once_are_refused(plan: Planner) -> None:
+    text = plan.refused(kill(1), cluster={"ranks": 4, "parallel": {"data_parallel": 4, "shard": "optimizer"}})
+    assert "the shards of the state are there once (copies)" in text
+    assert "cluster.parallel.copies must be 2 or more" in text
+
+
 def test_a_constraint_of_an_implied_mechanism_says_what_implies_it(plan: Planner) -> None:
     assert "UCE switches TTP on; TTP needs sink size 1" in plan.refused(job={"sink_size": 4, "protection": ("UCE",)})
 

@@ -42,6 +42,15 @@ def test_a_size_that_the_kind_does_not_know_is_refused(
     assert said in text
 
 
+def test_shards_of_pytorch_need_a_kind_that_trains_with_it(plan: Planner) -> None:
+    cluster = {"ranks": 4, "parallel": {"data_parallel": 4, "shard": "full", "copies": 2}}
+    plan.lines = {"cluster.parallel.shard": 7}
+    text = plan.refused(cluster=cluster)
+    assert "example.yaml:7:3: job kind 'rehearsal' does not train with PyTorch" in text
+    plan.traits = replace(LIMITED, shards_state=True)
+    assert plan(cluster=cluster, job={"script": "own.py"}).layout.shard == "full"
+
+
 @pytest.mark.parametrize("cluster", [SLICES, SHARDS])
 def test_a_script_of_the_scenario_slices_as_it_likes(plan: Planner, cluster: dict[str, Any]) -> None:
     plan.traits = LIMITED

@@ -64,6 +64,36 @@ def test_pipeline_stages_never_share_a_group() -> None:
     assert groups_of(8, data_parallel=2, model_parallel=2, pipeline_stage=2) == [[0, 2], [1, 3], [4, 6], [5, 7]]
 
 
+@pytest.mark.parametrize(
+    ("ranks", "parallel", "groups"),
+    [
+        (4, {"data_parallel": 4, "shard": "full"}, [[0], [1], [2], [3]]),
+        (4, {"data_parallel": 4, "shard": "full", "copies": 2}, [[0, 2], [1, 3]]),
+        (8, {"data_parallel": 4, "model_parallel": 2, "shard": "full", "copies": 2}, [[0, 4], [1, 5], [2, 6], [3, 7]]),
+        (4, {"data_parallel": 4, "shard": "optimizer"}, [[0, 1, 2, 3]]),
+        (4, {"data_parallel": 2, "model_parallel": 2, "shard": "optimizer"}, [[0, 2], [1, 3]]),
+    ],
+)
+def test_shards_of_pytorch_leave_the_ranks_with_the_same_shards_or_weights(
+    ranks: int, parallel: dict[str, Any], groups: list[list[int]]
+) -> None:
+    assert groups_of(ranks, **parallel) == groups
+
+
+@pytest.mark.parametrize(
+    ("parallel", "key"),
+    [
+        ({"copies": 2}, "parallel.copies"),
+        ({"shard": "full", "copies": 3}, "parallel.copies"),
+        ({"shard": "full", "enable_parallel_optimizer": True}, "parallel.shard"),
+    ],
+)
+def test_shards_that_do_not_add_up_are_refused(parallel: dict[str, Any], key: str) -> None:
+    with pytest.raises(TopologyError) as refused:
+        layout_of(cluster(4, data_parallel=4, **parallel))
+    assert refused.value.key == key
+
+
 def test_optimizer_parallelism_without_a_size_leaves_no_replica() -> None:
     assert groups_of(4, data_parallel=4, enable_parallel_optimizer=True) == [[0], [1], [2], [3]]
 

@@ -44,6 +44,20 @@ def test_another_number_of_steps_is_told_with_what_to_write() -> None:
     assert said == "the fault-free run trains 12 steps, and job.steps says 9: write steps: 12, or mend the job"
 
 
+def test_shards_are_told_with_what_to_write() -> None:
+    held = tuple(
+        Event("state.sharded", 0, 0, "agent", 0, "train", rank, 100, {"optimizer": False, "holders": [rank]})
+        for rank in range(2)
+    )
+    plan = stated(12, None)
+    plan = replace(plan, layout=replace(plan.layout, replica_groups=((0, 1),)))
+    (said,) = misstated(plan, History((*trained(12, 12).events, *held)))
+    assert said == (
+        "in the fault-free run, rank 0 alone holds its shards of the state, and by the plan ranks 0-1 hold the same "
+        "state: write cluster.parallel.shard: full"
+    )
+
+
 def test_another_interval_is_told_with_what_to_write() -> None:
     (said,) = misstated(stated(12, 4), trained(12, 12, saves=[5, 10]))
     assert "saves every 5 steps, and job.checkpoint_interval says 4: write checkpoint_interval: 5" in said
