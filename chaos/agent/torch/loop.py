@@ -128,7 +128,9 @@ class TorchLoop:
         """Return the number of steps before this process's first one; None where nothing says it."""
         counts = [count for optimizer in optimizers if (count := updates_of(optimizer)) is not None]
         training = self._training
-        if self._empty and max(counts, default=0) == 1 and 1 not in (training.loaded_step, training.saved_step()):
+        if self._empty and max(counts, default=0) == 1:
+            if training.has_loaded and (step := training.saved_step() or training.loaded_step) is not None:
+                return step  # the state of the optimizer was not loaded with the rest
             self._source.unclear(
                 f"{type(optimizers[0]).__name__} has counted an update before the first step, as get_state_dict of "
                 "torch.distributed.checkpoint makes to have a state: its count is not that of the steps. Ask for the "

@@ -224,6 +224,15 @@ def test_a_state_that_is_loaded_after_an_update_without_a_gradient_has_the_count
     assert steps(events) == [9]
 
 
+def test_an_optimizer_whose_state_was_not_loaded_does_not_decide_the_step(job: Make, events: Events) -> None:
+    training = job()
+    optimizer = training.optimizer()
+    training.update(optimizer)
+    training.training.load("step-8", lambda: {"step": 8}, lambda loaded: int(loaded["step"]))
+    training.step(optimizer)
+    assert steps(events) == [9]
+
+
 def test_a_count_that_only_an_update_without_a_gradient_has_made_is_no_number_of_steps(
     job: Make, events: Events
 ) -> None:
