@@ -65,7 +65,8 @@ def work_out(
 
 def _kind_of(framework: str) -> ScriptJob:
     """Return the job kind that starts scripts with this framework; of another framework, the first of all kinds."""
-    kinds = [kind for kind in job_kinds() if isinstance(kind, ScriptJob) and not kind.traits.own_script]
+    own = (kind for kind in job_kinds() if isinstance(kind, ScriptJob) and not kind.traits.own_script)
+    kinds = [kind for kind in own if not kind.plans_only]
     return next((kind for kind in kinds if kind.framework_need == framework), kinds[0])
 
 
