@@ -25,7 +25,7 @@ def place(tmp_path: Path) -> Path:
     """An empty directory in which the repository's scenarios, tests and documents are found."""
     for name in ("scenarios", "tests", "docs", "benchmarks"):
         (tmp_path / name).symlink_to(ROOT / name)
-    for script in ("train.py", "jobs/train.py"):  # those of a reader, which the pages' scenarios name
+    for script in ("train.py", "jobs/train.py", "pretrain_gpt.py"):  # scripts of a reader, named in the pages
         (tmp_path / script).parent.mkdir(exist_ok=True)
         (tmp_path / script).touch()
     return tmp_path
