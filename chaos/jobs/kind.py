@@ -147,6 +147,11 @@ class JobKind(ABC):
         del scenario, directory
         return iter(())
 
+    def remarks(self, scenario: Scenario) -> Iterator[str]:
+        """Yield what the plan of this scenario's job does not hold although its keys speak of it."""
+        del scenario
+        return iter(())
+
 
 class Configured(JobKind):
     """A job kind with jobs described by files of their own (``job.config``). Both methods only read."""

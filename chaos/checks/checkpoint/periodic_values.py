@@ -17,6 +17,7 @@ from chaos.evidence.checkpoints.damage import is_damaged
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint, OwnerUnknown
 from chaos.evidence.checkpoints.parameters import is_optimizer_state
 from chaos.evidence.checkpoints.periodic import outside_text, periodic
+from chaos.evidence.checkpoints.save_parts import held_elsewhere
 from chaos.evidence.checkpoints.saved import outside, unowned
 from chaos.evidence.checkpoints.sharded import as_held
 from chaos.evidence.checkpoints.stored import COUNTER, STEP, steps_by_name
@@ -184,7 +185,8 @@ def _judge_names(
     """Judge a file whose step has no digest by the names of its parameters: a rank always has the same names."""
     recorded = history.select("initial", rank=file.rank) + history.select("digest", rank=file.rank)
     for event in _with_parameters(recorded)[-1:]:
-        if missing := lacking(file, state, _asked(file, state, event, history)):
+        asked = _asked(file, state, event, history, held_elsewhere(history, artifacts, file))
+        if missing := lacking(file, state, asked):
             observation = _lacks(file, state, missing, artifacts.steps_per_update)
             collector.fail(
                 EXPECTED,
@@ -195,10 +197,13 @@ def _judge_names(
             )
 
 
-def _asked(file: OwnedCheckpoint, state: SavedState, recorded: Event, history: History) -> list[str]:
-    """Return the names of the rank's parameters that a file has to hold."""
+def _asked(
+    file: OwnedCheckpoint, state: SavedState, recorded: Event, history: History, elsewhere: frozenset[str]
+) -> list[str]:
+    """Return the names of the rank's parameters that a file has to hold: those ``elsewhere`` are in another file."""
     exported = is_exported(file, state, history)
-    return [name for name in recorded.data["parameters"] if not (exported and is_optimizer_state(name))]
+    names = (name for name in recorded.data["parameters"] if name not in elsewhere)
+    return [name for name in names if not (exported and is_optimizer_state(name))]
 
 
 def _lacks(file: OwnedCheckpoint, state: SavedState, missing: list[str], every: int) -> str:
@@ -216,10 +221,11 @@ def _judge(
     different: list[str] = []
     shared: list[str] = []
     state = whole
+    elsewhere = held_elsewhere(baseline.history, baseline.artifacts, file)
     for event in recorded:
         theirs = event.data["parameters"]
         state = as_held(whole, file.rank, theirs)
-        missing = lacking(file, state, _asked(file, state, event, baseline.history))
+        missing = lacking(file, state, _asked(file, state, event, baseline.history, elsewhere))
         shared, different = unequal(state, theirs)
         if shared and not (missing or different):
             return

@@ -8,7 +8,7 @@ from chaos.checks.checkpoint.file_names import judge_names
 from chaos.checks.checkpoint.places import paths_of
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint
-from chaos.evidence.checkpoints.saved import step_in
+from chaos.evidence.checkpoints.saved import stored_step
 from chaos.evidence.checkpoints.stored import COUNTER, STEP, counted
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, last_trained, places, step_of, text_list
@@ -57,7 +57,7 @@ def judge_step(
             data=about(file.rank, file=where),
         )
     _judge_stored(plan, file, stored, last, every, where, collector)
-    step = step_in(history, artifacts, file, state)
+    step = stored_step(history, artifacts, file)
     if step is None:
         observation = f"rank {file.rank}'s file holds global_step {stored[COUNTER]}, with {every} steps for each update"
         collector.unknown(

@@ -13,7 +13,7 @@ from chaos.evidence.baseline import Baseline, at_baseline, origin
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint
 from chaos.evidence.checkpoints.parameters import MAY_BE_ADDED, is_accumulated, is_appended, is_flag, is_optimizer_state
 from chaos.evidence.checkpoints.periodic import resumed_from
-from chaos.evidence.checkpoints.saved import step_in
+from chaos.evidence.checkpoints.saved import stored_step
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, digests, text_list
 from chaos.evidence.statement_data import SAVED, StatementData, about
@@ -64,7 +64,7 @@ def judge_values(
 
 def _step(baseline: Baseline, file: OwnedCheckpoint, state: SavedState) -> int:
     """Return the saved step; -1, a step without any record, where it is not known."""
-    step = step_in(baseline.history, baseline.artifacts, file, state)
+    step = stored_step(baseline.history, baseline.artifacts, file)
     return -1 if step is None else step
 
 

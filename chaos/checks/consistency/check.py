@@ -17,14 +17,24 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, digests, ranks_text, text_list
 from chaos.evidence.finding import Finding
 from chaos.evidence.logged import logged
-from chaos.evidence.recovery_windows import Ambiguous, Window, reaches_the_end, recovery_windows, replayed_windows
+from chaos.evidence.recovery_windows import (
+    Ambiguous,
+    Window,
+    chains,
+    reaches_the_end,
+    recovery_windows,
+    replayed_windows,
+)
 from chaos.evidence.statement_data import REPLICA, about
 from chaos.faults.values.plan_corruption import stays
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
+from chaos.plan.recovery.mechanism import ONLINE, REPLACING, RESTARTING, ROLLING_BACK
 
 NAME = "consistency"
+_RECOVERIES = {"online repair": ONLINE, "rollback": ROLLING_BACK, "restart": RESTARTING, "replacement": REPLACING}
+
 EXPECTED = "the ranks of each replica group hold the same weights and optimizer state"
 
 
@@ -47,6 +57,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
                     events,
                     unshared | unshared_slots(plan, shards, events),
                     collector,
+                    _moment(plan, moment),
                 )
                 for moment, events in sorted(states.items())
             ]
@@ -134,10 +145,11 @@ def _judge_state(
     events: dict[int, Event],
     unshared: frozenset[str],
     collector: Collector,
+    when: str,
 ) -> int:
     """Compare the ranks with the first of the group, and return their number.
 
-    ``unshared`` are names of parameters that the ranks do not share.
+    ``unshared`` are names of parameters that the ranks do not share, ``when`` says the moment in words.
     """
     present = [rank for rank in group if rank in events]
     if len(present) < 2:
@@ -149,7 +161,7 @@ def _judge_state(
         actual = _replicated(events[rank], unshared)
         if bool(actual) != bool(expected):
             silent = rank if expected else present[0]
-            observation = f"no digests of rank {silent} {_moment(step)} of attempt {attempt}"
+            observation = f"no digests of rank {silent} {when} of attempt {attempt}"
             collector.unknown(
                 EXPECTED, observation, reference.source, events[rank].source, data=about(silent, step=max(step, 0))
             )
@@ -157,9 +169,7 @@ def _judge_state(
         compared += bool(actual)
         names = sorted(name for name in {*actual, *expected} if actual.get(name) != expected.get(name))
         if names:
-            observation = (
-                f"ranks {present[0]} and {rank} disagree {_moment(step)} of attempt {attempt}: {text_list(names)}"
-            )
+            observation = f"ranks {present[0]} and {rank} disagree {when} of attempt {attempt}: {text_list(names)}"
             collector.fail(
                 EXPECTED,
                 observation,
@@ -178,9 +188,11 @@ def _judge_state(
     return compared
 
 
-def _moment(step: int) -> str:
+def _moment(plan: Plan, step: int) -> str:
     if step < 0:
-        return f"after online repair {-step}"
+        mechanism = chains(plan)[-step - 1][-1].mechanism
+        kind = next((kind for kind, names in _RECOVERIES.items() if mechanism in names), "recovery")
+        return f"after {kind} {-step}"
     return f"after step {step}" if step else "before the first step"
 
 

@@ -11,6 +11,7 @@ from chaos.evidence.checkpoints.damage import as_saved, is_damaged, loads_made
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint
 from chaos.evidence.checkpoints.parameters import is_appended, is_flag, is_replicated, is_slot
 from chaos.evidence.checkpoints.periodic import by_path, counted, periodic
+from chaos.evidence.checkpoints.save_parts import are_of_one_save
 from chaos.evidence.checkpoints.saved import end_of_life, unowned
 from chaos.evidence.checkpoints.sharded import as_held
 from chaos.evidence.checkpoints.whole import lacking
@@ -31,7 +32,7 @@ def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, 
     """Judge the loads of every rank in attempt resume, and its state before the first step."""
     loadable = end_of_life(history, artifacts) if plan.resume.restore is None else periodic(history, artifacts)
     files = by_path(loadable)
-    chosen: dict[int, OwnedCheckpoint] = {}
+    chosen: dict[int, list[OwnedCheckpoint]] = {}
     parts = {(file.rank, file.path.parent): file for file in loadable}
     loaded = loaded_by_replica(plan, [*loads_made(history), *history.select("load.end", attempt=RESUME)])
     for rank in range(plan.layout.ranks):
@@ -41,7 +42,9 @@ def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, 
         for load in loads:
             file = _judge_file(plan, history, artifacts, files, rank, load, saved, collector)
             if file is not None:
-                chosen[rank] = parts.get((rank, file.path.parent), file) if file.shared else file
+                file = parts.get((rank, file.path.parent), file) if file.shared else file
+                earlier = (part for part in chosen.get(rank, ()) if are_of_one_save(part, file))
+                chosen[rank] = [*(part for part in earlier if part.path != file.path), file]
         ends = history.select("load.end", attempt=RESUME, rank=rank)
         if len(ends) < len(made := loads_made(history, rank)):
             collector.fail(
@@ -51,8 +54,8 @@ def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, 
     observation += f", {ranks_text(sorted(loaded))} got theirs from one that did" if loaded else ""
     collector.settle(LOADED, observation)
     chosen |= {rank: chosen[giver] for rank, giver in loaded.items() if giver in chosen}
-    for rank, file in chosen.items():
-        _judge_initial(plan, history, artifacts, rank, file, saved, collector)
+    for rank, save in chosen.items():
+        _judge_initial(plan, history, artifacts, rank, save, saved, collector)
     if chosen:
         collector.settle(RESTORED, f"{len(chosen)} ranks compared by digest")
 
@@ -153,10 +156,12 @@ def _judge_initial(
     history: History,
     artifacts: Artifacts,
     rank: int,
-    file: OwnedCheckpoint,
+    save: list[OwnedCheckpoint],
     saved: int,
     collector: Collector,
 ) -> None:
+    """Judge the state with which a rank goes on. ``save`` are the files of one save that it has loaded."""
+    file = save[-1]
     where = artifacts.relative(file.path)
     data = about(rank, file=where)
     initial = history.first("initial", attempt=RESUME, rank=rank)
@@ -169,8 +174,8 @@ def _judge_initial(
         collector.unknown(RESTORED, observation, initial.source, last_load.source, data=data)
         return
     parameters = initial.data.get("parameters") or {}
-    state = as_held(state_at_resume(history, artifacts, file), rank, parameters)
-    stored = state.digests
+    states = [as_held(state_at_resume(history, artifacts, part), rank, parameters) for part in save]
+    stored = {name: digest for state in states for name, digest in state.digests.items()}
     same_rank = file.rank == rank
     shared = [
         name
@@ -190,7 +195,8 @@ def _judge_initial(
         collector.unknown(RESTORED, observation, initial.source, where, data=about(rank, parameters=unnamed))
     if not shared:
         collector.unknown(RESTORED, f"no parameter of rank {rank} can be compared", initial.source, data=about(rank))
-    missing = [name for name in lacking(file, state, parameters) if same_rank or is_replicated(name)]
+    asked = [name for name in parameters if name not in stored]
+    missing = [name for name in lacking(file, states[-1], asked) if same_rank or is_replicated(name)]
     if missing:
         observation = f"rank {rank} goes on with parameters that its file does not hold: {text_list(missing)}"
         collector.fail(RESTORED, observation, initial.source, where, data=replace(data, parameters=tuple(missing)))

@@ -51,4 +51,4 @@ def state_at_resume(history: History, artifacts: Artifacts, file: CheckpointFile
 
 def step_at_resume(history: History, artifacts: Artifacts, file: OwnedCheckpoint) -> int | None:
     """Return the step that was stored in it, as chaos.evidence.checkpoints.saved.stored_step."""
-    return step_in(history, artifacts, file, state_at_resume(history, artifacts, file))
+    return step_in(history, artifacts, file, lambda part: state_at_resume(history, artifacts, part))

@@ -16,6 +16,7 @@ from chaos.evidence.checkpoints.at_resume import state_at_resume, step_at_resume
 from chaos.evidence.checkpoints.damage import as_saved, loads_made
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint
 from chaos.evidence.checkpoints.parameters import is_appended, is_flag
+from chaos.evidence.checkpoints.save_parts import are_of_one_save
 from chaos.evidence.checkpoints.sharded import as_held
 from chaos.evidence.facts import RESUME, is_of_this_run, text_list
 from chaos.history.event import Event
@@ -100,7 +101,7 @@ def _decided(history: History, rank: int, reads: list[Read], expected: Collectio
     if not isinstance(held, dict) or not held:
         return []
     names = {name for name in held if not (is_flag(name) or is_appended(name))}
-    equal = {id(read): _equal(read, rank, held, names) for read in reads}
+    equal = {id(read): _equal(_of_one_save(read, reads), rank, held, names) for read in reads}
     most = max(equal.values(), default=0)
     best = [read for read in reads if most and equal[id(read)] == most]
     best = [read for read in best if read.file in expected] or best
@@ -113,9 +114,14 @@ def _decided(history: History, rank: int, reads: list[Read], expected: Collectio
     return [read for read in reads if read in best or read in outside]
 
 
-def _equal(read: Read, rank: int, held: Mapping[str, str], names: Iterable[str]) -> int:
-    """Return how many parameters of the rank are the file's."""
-    if read.state is None:
-        return 0
-    digests = as_held(read.state, rank, held).digests
-    return sum(digests.get(name) == held[name] for name in names)
+def _of_one_save(read: Read, reads: Iterable[Read]) -> list[Read]:
+    """Return the loads of the files that are parts of one save, this one among them."""
+    file = read.file
+    parts = [other for other in reads if file is not None and other.file is not None and other.file != file]
+    return [read, *(other for other in parts if file is not None and other.file and are_of_one_save(file, other.file))]
+
+
+def _equal(parts: Iterable[Read], rank: int, held: Mapping[str, str], names: Iterable[str]) -> int:
+    """Return how many parameters of the rank are those of the files."""
+    states = [as_held(read.state, rank, held).digests for read in parts if read.state is not None]
+    return sum(any(digests.get(name) == held[name] for digests in states) for name in names)

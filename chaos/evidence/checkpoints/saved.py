@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint, OwnerUnknown, owners_of
+from chaos.evidence.checkpoints.save_parts import other_parts
 from chaos.evidence.checkpoints.stored import COUNTER, one_step, steps_by_name, supported_step
 from chaos.evidence.checkpoints.whole import holds
 from chaos.evidence.facts import TRAIN, step_of
@@ -16,6 +18,9 @@ from chaos.observe.checkpoints.checkpoint import CheckpointError
 from chaos.observe.checkpoints.saved_state import SavedState
 
 SavedKind = Literal["end-of-life", "periodic"]
+
+Reader = Callable[[OwnedCheckpoint], SavedState]
+"""Returns the state in a file, or raises chaos.observe.checkpoints.checkpoint.CheckpointError."""
 
 
 def end_of_life(history: History, artifacts: Artifacts) -> list[OwnedCheckpoint]:
@@ -67,20 +72,39 @@ def stored_step(history: History, artifacts: Artifacts, file: OwnedCheckpoint) -
 
     Raises chaos.observe.checkpoints.checkpoint.CheckpointError when the file is not sound.
     """
-    return step_in(history, artifacts, file, artifacts.read_checkpoint(file.path))
+
+    def read(read_file: OwnedCheckpoint) -> SavedState:
+        return artifacts.read_checkpoint(read_file.path)
+
+    return step_in(history, artifacts, file, read)
 
 
-def step_in(history: History, artifacts: Artifacts, file: OwnedCheckpoint, state: SavedState) -> int | None:
+def step_in(history: History, artifacts: Artifacts, file: OwnedCheckpoint, read: Reader) -> int | None:
     """Return the step whose state a file holds: ``step_num``, else the step of the optimizer's ``global_step``.
 
     Within an accumulation of gradients the rank's record of the save decides, else its digests: the accumulated
     gradients differ in every step. A file with neither number holds the step of the record, where its script's own
-    number supports that. None where nothing decides.
+    number supports that, or where another file of the same save holds this step. None where nothing decides.
     """
-    every = artifacts.steps_per_update
+    state, every = read(file), artifacts.steps_per_update
     if not steps_by_name(state.numbers, every):
-        return supported_step(state.numbers, file.held)
+        supported = supported_step(state.numbers, file.held)
+        return _step_of_parts(history, artifacts, file, read) if supported is None else supported
     return one_step(state.numbers, every, (file.held, _held_after(history, file, state, every)))
+
+
+def _step_of_parts(history: History, artifacts: Artifacts, file: OwnedCheckpoint, read: Reader) -> int | None:
+    """Return the step that the rank recorded for its save, where a number in another file of the save supports it."""
+    for part in other_parts(history, artifacts, file):
+        try:
+            numbers = read(part).numbers
+        except CheckpointError:  # the judge of the file says so
+            continue
+        step = one_step(numbers, artifacts.steps_per_update, (part.held,))
+        step = supported_step(numbers, part.held) if step is None else step
+        if step is not None and {step} == file.held:
+            return step
+    return None
 
 
 def _held_after(history: History, file: OwnedCheckpoint, state: SavedState, every: int) -> frozenset[int]:

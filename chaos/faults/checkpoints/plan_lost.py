@@ -38,7 +38,15 @@ def _check_lost(scenario: Scenario, fault: Scheduled, traits: JobTraits, problem
 
     Files are lost for good only when nobody saves any more.
     """
-    if not traits.rank_directories:
+    if traits.storage is None:
+        problems.add(
+            f"{fault.path}.kind",
+            f"fault {fault.fault.id!r} takes away the directory that a rank saves in, and a job of kind "
+            f"{scenario.job.kind!r} does not say where its script saves",
+            text=fault.fault.kind,
+            hint="remove-checkpoint takes away the newest file that the rank has recorded",
+        )
+    elif not traits.rank_directories:
         problems.add(
             f"{fault.path}.kind",
             f"fault {fault.fault.id!r} takes away the directory that a rank saves in, but the job saves the files of "

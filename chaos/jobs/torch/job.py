@@ -7,17 +7,19 @@ Nothing here asks for a device: the script may train on a CPU, on NPUs or on GPU
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from chaos.jobs.kind import Command, Launch
+from chaos.jobs.mindspeed.hint import unplanned_switches
 from chaos.jobs.script_job import ScriptJob
 from chaos.jobs.torch.probe import torch
 from chaos.jobs.torch.torchrun import torchrun_argv, torchrun_environment
 from chaos.plan.traits import JobTraits
 from chaos.scenario.models.mechanisms import launcher_restarts_all
+from chaos.scenario.models.scenario import Scenario
 
 _OF_THE_SCRIPT = "leaves that to the script: use job.arguments"
 
@@ -74,6 +76,10 @@ class TorchJob(ScriptJob):
     def environment(self, launch: Launch) -> Mapping[str, str]:
         """Return the environment of torchrun and its ranks."""
         return torchrun_environment(launch)
+
+    def remarks(self, scenario: Scenario) -> Iterator[str]:
+        """Yield that this kind plans nothing of the switches of MindSpeed-LLM."""
+        return unplanned_switches(scenario.job)
 
     def own_command(self, launch: Launch, script: Path, arguments: tuple[str, ...]) -> Command:
         """Return torchrun with the script and its arguments; it starts ranks again where a mechanism does."""

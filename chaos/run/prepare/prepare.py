@@ -78,8 +78,12 @@ def completion(cell: Unfinished) -> Completion | None:
 
 def examine(loaded: LoadedScenario, cell: Cell, kind: JobKind) -> Examined:
     """Return the plan's knowledge of the cell's job. Raises ScenarioError where the job's files cannot be read."""
-    examined = kind.examined(cell, loaded.path) if isinstance(kind, Configured) else Examined(kind.traits)
+    examined = kind.examined(cell, loaded.path) if isinstance(kind, Configured) else _by_keys(kind, cell)
     return replace(examined, problems=(*switch_problems(cell, loaded.path), *examined.problems))
+
+
+def _by_keys(kind: JobKind, cell: Cell) -> Examined:
+    return Examined(kind.traits, remarks=tuple(kind.remarks(cell.scenario)))
 
 
 def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None, machine: Machine | None = None) -> Plan:

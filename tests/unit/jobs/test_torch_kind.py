@@ -112,3 +112,13 @@ def test_another_release_and_none_are_told_with_the_remedy(version: str | None, 
     probe = torch(Machine(version))  # type: ignore[arg-type]
     assert not probe.ok
     assert advice in probe.advice
+
+
+def test_switches_of_mindspeed_are_no_part_of_the_plan_and_it_says_so() -> None:
+    switched = scenario(arguments=["--enable-high-availability", "--enable-hbmfault-repair"])
+    (remark,) = KIND.remarks(switched)
+    assert "--enable-high-availability, --enable-hbmfault-repair are switches of MindSpeed-LLM" in remark
+    assert "job kind mindspeed plans" in remark
+    (remark,) = KIND.remarks(scenario(environment={"HIGH_AVAILABILITY": "dump"}))
+    assert "HIGH_AVAILABILITY=dump is a switch" in remark
+    assert list(KIND.remarks(scenario())) == []

@@ -90,3 +90,9 @@ def test_what_leaves_nothing_to_go_on_from_is_refused(
     plan: Planner, faults: list[dict[str, Any]], job: dict[str, Any], said: str
 ) -> None:
     assert said in plan.refused(*faults, cluster=CLUSTER, job={**JOB, **job}, expect={"resume": {"step": 5}})
+
+
+def test_files_cannot_be_taken_away_where_nobody_says_in_which_directory_they_are(plan: Planner) -> None:
+    text = plan.refused(KILL, hit(kind="lose"), cluster=CLUSTER, job=JOB, expect={"resume": {"step": 9}})
+    assert "does not say where its script saves" in text
+    assert "remove-checkpoint takes away the newest file" in text
