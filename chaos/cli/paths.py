@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-import chaos
+from chaos.jobs.shipped import shipped_scenarios
 
 if TYPE_CHECKING:
     from chaos.trends.row import RunRow
@@ -33,19 +33,6 @@ def scenario_directories(start: Path) -> tuple[Path, ...]:
     if shipped is not None and shipped not in paths:
         paths.append(shipped)
     return tuple(paths)
-
-
-def shipped_scenarios() -> Path | None:
-    """Return the directory of the scenarios that chaos comes with, or None where there is none.
-
-    A wheel has it in the package (``chaos/wheel.py``), a repository that is installed with ``pip install -e`` beside
-    the package.
-    """
-    package = Path(chaos.__file__).resolve().parent
-    for directory in (package / "scenarios", package.parent / "scenarios"):
-        if (directory / "scenario.schema.json").is_file():
-            return directory
-    return None
 
 
 def find_run(text: str, reports: Path) -> Path:

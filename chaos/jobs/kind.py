@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -146,6 +147,14 @@ class JobKind(ABC):
         and a hint. ``directory`` is the scenario's."""
         del scenario, directory
         return iter(())
+
+    def complete_drawn(self, draw: Random, cluster: dict[str, Any], job: dict[str, Any]) -> None:
+        """Complete the sections of a random scenario with what a job of this kind needs."""
+        del draw, cluster, job
+
+    def drawn_files(self) -> tuple[Path, ...]:
+        """Return the files that random scenarios name, to be copied beside them."""
+        return ()
 
     def remarks(self, scenario: Scenario) -> Iterator[str]:
         """Yield what the plan of this scenario's job does not hold although its keys speak of it."""

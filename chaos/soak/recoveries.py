@@ -13,6 +13,7 @@ from random import Random
 from types import MappingProxyType
 from typing import Any
 
+from chaos.jobs.kind import job_kind
 from chaos.mechanisms.drawing import Recipe
 from chaos.plan.model import Plan
 from chaos.plan.recovery.mechanism import REPAIRING, ROLLING_BACK
@@ -40,6 +41,7 @@ def propose(draw: Random, *, kind: str, mechanism: str, variety: bool) -> Propos
     }
     if draw.random() < 0.25:
         job["steps_per_epoch"] = draw.randint(3, job["steps"]) if variety else 5
+    job_kind(kind).complete_drawn(draw, cluster, job)
     faults = recipes()[mechanism].complete(draw, cluster, job)
     return {"tags": ["random"], "cluster": cluster, "job": job, "faults": faults}
 

@@ -131,6 +131,7 @@ THINGS = (
             "chaos/mechanisms/arf/recipe.py": DRAWN,
             "chaos/mechanisms/drawing.py": DRAWN,
             "chaos/mechanisms/online/mechanism.py": DRAWN,
+            "chaos/mechanisms/elastic/recipe.py": DRAWN,
             "chaos/mechanisms/tre/recipe.py": DRAWN,
             "chaos/plan/job_effect.py": "an effect",
             "chaos/platforms/docker/death.py": "an event of Docker's",

@@ -184,15 +184,8 @@ def _judge_initial(
     ]
     right = {**stored, **_at_update(history, artifacts, rank, file, saved)}
     unequal = sorted(name for name in shared if parameters[name] != right[name])
-    unrecorded = sorted(set(stored).intersection(_names_later(history, rank)) - set(parameters))
-    if parameters and unrecorded:
-        observation = f"rank {rank} has recorded no digests of {text_list(unrecorded)} before its first step"
-        collector.unknown(RESTORED, observation, initial.source, data=about(rank, parameters=unrecorded))
-    unnamed = sorted(name for name in set(stored) - set(parameters) - set(unrecorded) if is_slot(name))
-    # Of the optimizer's state in shards the file holds that of all ranks.
-    if parameters and unnamed and plan.layout.shard != "optimizer":
-        observation = f"rank {rank} records no such optimizer state as its file holds: {text_list(unnamed)}"
-        collector.unknown(RESTORED, observation, initial.source, where, data=about(rank, parameters=unnamed))
+    if parameters:
+        _judge_recorded(plan, history, rank, set(stored) - set(parameters), (initial.source, where), collector)
     if not shared:
         collector.unknown(RESTORED, f"no parameter of rank {rank} can be compared", initial.source, data=about(rank))
     asked = [name for name in parameters if name not in stored]
@@ -214,6 +207,21 @@ def _judge_initial(
             seen=parameters[unequal[0]],
         )
         collector.fail(RESTORED, observation, initial.source, where, data=data)
+
+
+def _judge_recorded(
+    plan: Plan, history: History, rank: int, stored: set[str], where: tuple[str, str], collector: Collector
+) -> None:
+    """Judge names in a rank's file without a digest of the rank before its first step."""
+    unrecorded = sorted(stored & _names_later(history, rank))
+    if unrecorded:
+        observation = f"rank {rank} has recorded no digests of {text_list(unrecorded)} before its first step"
+        collector.unknown(RESTORED, observation, where[0], data=about(rank, parameters=unrecorded))
+    unnamed = sorted(name for name in stored - set(unrecorded) if is_slot(name))
+    # Of the optimizer's state in shards the file holds that of all ranks.
+    if unnamed and plan.layout.shard != "optimizer":
+        observation = f"rank {rank} records no such optimizer state as its file holds: {text_list(unnamed)}"
+        collector.unknown(RESTORED, observation, *where, data=about(rank, parameters=unnamed))
 
 
 def _at_update(history: History, artifacts: Artifacts, rank: int, file: OwnedCheckpoint, saved: int) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from chaos.run.prepare.prepare import known_names, plan_cell
 from chaos.run.prepare.versions import with_timings_of
 from chaos.scenario.errors import ScenarioError
 from chaos.scenario.load import load_scenario
-from chaos.scenario.models.mechanisms import mechanism_names
+from chaos.scenario.models.mechanisms import registered
 from chaos.soak.recoveries import acting, counts_within_epoch, overwrites_names, propose, recipes, recovers
 from chaos.soak.soak import VERDICTS, SoakRun
 
@@ -50,6 +51,8 @@ def draw_scenarios(
     click.UsageError where none can be drawn, and Refused where that SDK is not there.
     """
     directory.mkdir(parents=True, exist_ok=True)
+    for file in (file for kind in kinds for file in job_kind(kind).drawn_files()):
+        shutil.copy(file, directory)
     turns = [(kind, mechanism) for mechanism in mechanisms or recipes() for kind in kinds]
     if not mechanisms:
         turns = [turn for turn in turns if _can(*turn)]
@@ -61,8 +64,13 @@ def _can(kind: str, mechanism: str) -> bool:
 
     A recipe of no single mechanism is for all kinds.
     """
-    able = job_kind(kind).traits.mechanisms
-    return able is None or mechanism not in mechanism_names() or mechanism in able
+    traits = job_kind(kind).traits
+    known = {switch.name: switch for switch in registered()}
+    of_launcher = mechanism in known and known[mechanism].of_launcher
+    if of_launcher or traits.vendor is None:
+        return of_launcher and traits.launcher_restarts
+    able = traits.mechanisms
+    return able is None or mechanism not in known or mechanism in able
 
 
 def _draw(seed: int, index: int, kind: str, mechanism: str, directory: Path, sdk: str) -> DrawnScenario:

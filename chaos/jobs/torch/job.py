@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from random import Random
 from types import MappingProxyType
 from typing import Any
 
 from chaos.jobs.kind import Command, Launch
 from chaos.jobs.mindspeed.hint import unplanned_switches
 from chaos.jobs.script_job import ScriptJob
+from chaos.jobs.torch.drawn import draw_job, scripts
 from chaos.jobs.torch.probe import torch
 from chaos.jobs.torch.torchrun import torchrun_argv, torchrun_environment
 from chaos.plan.traits import JobTraits
@@ -76,6 +78,14 @@ class TorchJob(ScriptJob):
     def environment(self, launch: Launch) -> Mapping[str, str]:
         """Return the environment of torchrun and its ranks."""
         return torchrun_environment(launch)
+
+    def complete_drawn(self, draw: Random, cluster: dict[str, Any], job: dict[str, Any]) -> None:
+        """Complete a random scenario with one of the scripts that chaos comes with."""
+        draw_job(draw, cluster, job)
+
+    def drawn_files(self) -> tuple[Path, ...]:
+        """Return these scripts."""
+        return scripts()
 
     def remarks(self, scenario: Scenario) -> Iterator[str]:
         """Yield that this kind plans nothing of the switches of MindSpeed-LLM."""

@@ -26,5 +26,6 @@ ELASTIC = Mechanism(
     restarts_all=True,
     by_survivors=True,
     cut_off="each node has a torchrun of its own, which ends its ranks and waits for the others",
+    recipes=("chaos.mechanisms.elastic.recipe:RECIPE",),
     rule="chaos.mechanisms.elastic.rule:RULE",
 )

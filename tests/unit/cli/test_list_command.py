@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from chaos.cli.paths import shipped_scenarios
+from chaos.jobs.shipped import shipped_scenarios
 from tests.kit.shipped import SHIPPED
 from tests.unit.cli.kit import Ended
 

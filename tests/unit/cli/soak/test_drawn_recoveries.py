@@ -14,6 +14,7 @@ from chaos.base.registry import registry
 from chaos.cli.soak.random_soak import DrawnScenario, draw_scenarios, summarise
 from chaos.mechanisms.drawing import PHASES
 from chaos.plan.model import Plan
+from chaos.plan.recovery.registry import mechanisms
 from chaos.run.prepare.prepare import plan_cell
 from chaos.scenario.load import load_scenario
 from chaos.soak.recoveries import counts_within_epoch, overwrites_names, recipes
@@ -47,7 +48,8 @@ def test_every_one_ends_in_a_recovery_that_succeeds(drawn: list[DrawnScenario]) 
 def test_they_vary_in_what_matters(drawn: list[DrawnScenario]) -> None:
     plans = [planned(scenario) for scenario in drawn]
     faults = [fault for plan in plans for fault in plan.faults]
-    assert {plan.response.mechanism for plan in plans} >= set(recipes()) - {"mixed"}
+    of_launcher = {mechanism.name for mechanism in mechanisms().values() if mechanism.of_launcher}
+    assert {plan.response.mechanism for plan in plans} >= set(recipes()) - {"mixed"} - of_launcher
     assert len({scenario.acting for scenario in drawn}) >= 10
     assert {plan.layout.ranks for plan in plans} >= {2, 4}
     assert {fault.trigger.get("phase") for fault in faults} >= set(PHASES)
@@ -154,3 +156,22 @@ def test_what_cannot_be_meant_is_refused(
     ended = chaos("soak", *arguments)
     assert ended.code == 64
     assert words in ended.err
+
+
+def test_jobs_of_torchrun_are_drawn_with_every_way_to_spread_the_state(tmp_path: Path) -> None:
+    drawn = draw_scenarios(60, 1, kinds=("torch",), mechanisms=(), directory=tmp_path)
+    plans = [planned(scenario) for scenario in drawn]
+    assert {scenario.acting for scenario in drawn} == {"ELASTIC", "ELASTIC, ELASTIC"}
+    assert {plan.layout.shard for plan in plans} == {"none", "optimizer", "full"}
+    assert any(plan.layout.shard == "full" and len(plan.layout.replica_groups[0]) == 2 for plan in plans), "HSDP"
+    faults = [fault for plan in plans for fault in plan.faults]
+    assert {fault.kind for fault in faults} == {"kill", "exit", "exception"}
+    assert {fault.trigger["phase"] for fault in faults} == set(PHASES) - {"allreduce.enter"}
+    assert {rank for fault in faults for rank in fault.ranks} == {0, 1, 2, 3}
+    assert all((scenario.loaded.path.parent / str(scenario.cell.scenario.job.script)).is_file() for scenario in drawn)
+
+
+def test_a_restart_by_torchrun_is_not_asked_of_other_launchers(tmp_path: Path) -> None:
+    drawn = draw_scenarios(12, 1, kinds=("plain", "torch"), mechanisms=(), directory=tmp_path)
+    assert {scenario.kind for scenario in drawn if "ELASTIC" in scenario.acting} == {"torch"}
+    assert {scenario.kind for scenario in drawn if "ELASTIC" not in scenario.acting} == {"plain"}
