@@ -29,6 +29,9 @@ MOST_VALUES = 16
 MOST_VALUES_OF_A_STEP = 4096
 """Values of all parameters in the samples of one step. A parameter always has one."""
 
+_LONGEST_REASON = 300
+"""Characters of the reason why a tensor cannot be read."""
+
 _BLOCK = 1 << 20
 """Values that are converted at once, so that the copy of a large parameter stays small."""
 
@@ -130,7 +133,15 @@ class Digests:
         if self._interval > 0:
             self._record.write("initial", **self._state(parameters))
 
-    def write(self, step: int, *, outputs: Any, batch: Any, parameters: Iterable[tuple[str, Any]]) -> None:
+    def write(
+        self,
+        step: int,
+        *,
+        outputs: Any,
+        batch: Any,
+        parameters: Iterable[tuple[str, Any]],
+        hyperparameters: Mapping[str, float] | None = None,
+    ) -> None:
         """Record the state after the update of ``step``, if this step has a digest."""
         if not self.is_due(step):
             self.gradients = None
@@ -144,6 +155,8 @@ class Digests:
             "gradients": self._gradient_digest(),
             **self._state(parameters),
         }
+        if hyperparameters:
+            fields["hyperparameters"] = dict(hyperparameters)
         self._last = step, fields["parameters"]
         cost_us = (time.perf_counter_ns() - began) / 1000
         self.costs_us.append(cost_us)
@@ -157,12 +170,18 @@ class Digests:
 
     def _state(self, parameters: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         """Return the fields of an event about the parameters, each of which is copied to the host once."""
+        unreadable: dict[str, str] = {}
         if self._sampler is None:
-            return {"parameters": _parameter_digests(parameters)}
-        values = []
-        for name, parameter in parameters:
-            values.append((name, _held(parameter)))
-        return {"parameters": _parameter_digests(values), "samples": self._sampler.samples(values)}
+            fields: dict[str, Any] = {"parameters": _parameter_digests(parameters, unreadable)}
+        else:
+            values = []
+            for name, parameter in parameters:
+                if not isinstance(held := _held(parameter), Unreadable):
+                    values.append((name, held))
+                else:
+                    unreadable[name] = held.reason
+            fields = {"parameters": _parameter_digests(values), "samples": self._sampler.samples(values)}
+        return {**fields, "unreadable": unreadable} if unreadable else fields
 
     def _gradient_digest(self) -> dict[str, str] | None:
         gradients, self.gradients = self.gradients, None
@@ -221,16 +240,40 @@ def array_of(value: Any) -> Any:
     return None
 
 
-def _parameter_digests(parameters: Iterable[tuple[str, Any]]) -> dict[str, str]:
-    return {name: _value_digest(parameter) for name, parameter in parameters}
+def _parameter_digests(
+    parameters: Iterable[tuple[str, Any]], unreadable: dict[str, str] | None = None
+) -> dict[str, str]:
+    """Return the digests by name. Tensors whose values cannot be read go to ``unreadable``, with the reason."""
+    digests = {}
+    for name, parameter in parameters:
+        held = _held(parameter)
+        digest = held if isinstance(held, Unreadable) else _digest_of(held)
+        if isinstance(digest, str):
+            digests[name] = digest
+        elif unreadable is not None:
+            unreadable[name] = digest.reason
+    return digests
 
 
-def _value_digest(value: Any) -> str:
-    """Return the digest of a parameter; it may be a plain number in the state of a job's own optimizer."""
-    held = _held(value)
+def _digest_of(held: Any) -> str | Unreadable:
+    try:
+        return _value_digest(held)
+    except Exception as error:  # a type of values that nobody has seen here must not end the job
+        return Unreadable(_reason(held, error))
+
+
+def _value_digest(held: Any) -> str:
+    """Return the digest of a value; it may be a plain number in the state of a job's own optimizer."""
     if isinstance(held, _EmptyPart):
         return EMPTY_PART
     return array_digest(held) if hasattr(held, "dtype") else number_digest(held)
+
+
+class Unreadable:
+    """A tensor whose values cannot be read, in the place of an array: one of a class with rules of its own."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
 
 
 class _EmptyPart:
@@ -239,24 +282,34 @@ class _EmptyPart:
 
 def _held(value: Any) -> Any:
     """Return what a rank holds of a parameter: an array, nothing, or the value itself where it is none."""
-    if isinstance(value, _EmptyPart) or (array := array_of(value)) is None:
-        return value
-    return _EmptyPart() if is_cut(value) and array.size == 0 else array
+    try:
+        if isinstance(value, _EmptyPart) or (array := array_of(value)) is None:
+            return value
+        return _EmptyPart() if is_cut(value) and array.size == 0 else array
+    except Exception as error:  # a class of tensors of the job's own, which must not end the job
+        return Unreadable(_reason(value, error))
+
+
+def _reason(value: Any, error: Exception) -> str:
+    return f"{type(value).__name__}: {type(error).__name__}: {error}"[:_LONGEST_REASON]
 
 
 def _loss_of(outputs: Any) -> float | None:
     first = outputs[0] if isinstance(outputs, (tuple, list)) and outputs else outputs
-    array = array_of(first)
-    if array is None:
+    array = _held(first)
+    if not hasattr(array, "dtype"):
         return float(first) if isinstance(first, (int, float)) else None
     return float(array.reshape(-1)[0]) if array.size == 1 else float(array.mean())
 
 
 def _batch_digest(batch: Any) -> str | None:
     arrays = list(_arrays(batch))
-    if not arrays:
+    if not arrays or any(isinstance(array, Unreadable) for array in arrays):
         return None
-    return tensor_digest("batch", (len(arrays),), "".join(map(array_digest, arrays)).encode())
+    digests = [_digest_of(array) for array in arrays]
+    if not all(isinstance(digest, str) for digest in digests):
+        return None
+    return tensor_digest("batch", (len(arrays),), "".join(map(str, digests)).encode())
 
 
 def _arrays(batch: Any) -> Iterator[Any]:
@@ -267,5 +320,5 @@ def _arrays(batch: Any) -> Iterator[Any]:
     elif isinstance(batch, (tuple, list)):
         for part in batch:
             yield from _arrays(part)
-    elif (array := array_of(batch)) is not None:
-        yield array
+    elif hasattr(held := _held(batch), "dtype") or isinstance(held, (Unreadable, _EmptyPart)):
+        yield held

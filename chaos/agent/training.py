@@ -16,7 +16,7 @@ Handlers that are registered with ``mindio_ttp`` are recorded without any of thi
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from threading import get_ident
 from time import perf_counter_ns
@@ -123,14 +123,17 @@ class Training:
         self._spent_ns = perf_counter_ns() - began
         self.reach("step.begin")
 
-    def step_end(self, outputs: Any, batch: Any) -> None:
-        """End the step. ``outputs`` is the loss or begins with it; ``batch`` is the batch that was trained."""
+    def step_end(self, outputs: Any, batch: Any, hyperparameters: Mapping[str, float] | None = None) -> None:
+        """End the step. ``outputs`` is the loss or begins with it; ``batch`` is the batch that was trained.
+
+        ``hyperparameters`` are the optimizer's numbers with which the step was trained, such as its learning rate.
+        """
         began = perf_counter_ns()
         step = self._barriers.step
         self.in_step = False
         self._write_end(step)
         self._costs_us.append((self._spent_ns + perf_counter_ns() - began) / 1000)
-        self._digests.write(step, outputs=outputs, batch=batch, parameters=self._state)
+        self._digests.write(step, outputs=outputs, batch=batch, parameters=self._state, hyperparameters=hyperparameters)
         if self._barriers.slow:
             duration = (perf_counter_ns() - self._began_ns) / 1e9
             self._barriers.slow = [slowness for slowness in self._barriers.slow if not slowness.drag(step, duration)]

@@ -10,7 +10,7 @@ from typing import Any
 
 from chaos.agent.loops import some
 from chaos.agent.step_source import StepSource
-from chaos.agent.torch.optimizers import Optimizers, keeps_own_part, state_of, updates_of
+from chaos.agent.torch.optimizers import Optimizers, hyperparameters_of, keeps_own_part, state_of, updates_of
 from chaos.agent.training import Training
 
 _LOOKED_AT = (1, 2)
@@ -82,6 +82,15 @@ class TorchLoop:
         if not self._updating and self._optimizer is optimizer and self._is_step():
             self._end()
 
+    def scaled(self) -> None:
+        """See that a scaler of gradients has had its turn: it leaves out the update where a gradient is not finite."""
+        if self._training.in_step and not self._updating and self._is_step():
+            self._source.unclear(
+                f"GradScaler has left out the update of step {self._step}, since a gradient is not finite: the "
+                "optimizer's count is not that of the steps. Report the steps by lines of the job's own "
+                "(chaos_steps.py)"
+            )
+
     def _counts(self) -> bool:
         source = self._source
         return not (source.is_unclear or source.lines)
@@ -119,7 +128,8 @@ class TorchLoop:
     def _end(self) -> None:
         losses, batches = self._losses, self._batches
         self._losses, self._batches = [], []
-        self._training.step_end(_mean(losses), batches)
+        numbers = hyperparameters_of(self._optimizers.alive())
+        self._training.step_end(_mean(losses), batches, hyperparameters=numbers)
 
     def _state(self) -> list[tuple[str, Any]]:
         return list(state_of(self._model, self._optimizers.alive()))

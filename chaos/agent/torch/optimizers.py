@@ -7,12 +7,16 @@ wrappers, a slot of the optimizer ``optimizer.KEY.N``, where N counts the weight
 from __future__ import annotations
 
 import gc
+import math
 import weakref
 from collections.abc import Iterator
 from typing import Any
 
 WRAPPERS = ("module.", "_orig_mod.")
 """Prefixes that DistributedDataParallel and torch.compile add to the names of a model's parameters."""
+
+_MOST_NUMBERS = 8
+"""Numbers of one list that are recorded."""
 
 
 class Optimizers:
@@ -51,6 +55,38 @@ def keeps_own_part(optimizer: Any) -> bool:
     within = _within(optimizer)
     kept = {id(weight) for part in within for weight in _weights(part)}
     return bool(within) and any(id(weight) not in kept for weight in _weights(optimizer))
+
+
+def hyperparameters_of(optimizers: list[Any]) -> dict[str, float]:
+    """Return the numbers that a schedule may change: the learning rate and all others of each group of weights.
+
+    A tensor of one value counts as a number, and each number of a list (``betas``) by its place.
+    """
+    numbers: dict[str, float] = {}
+    for place, optimizer in enumerate(optimizers):
+        prefix = "optimizer" if place == 0 else f"optimizer{place + 1}"
+        for number, group in enumerate(optimizer.param_groups):
+            for key, value in group.items():
+                for name, held in _numbered(key, value) if key != "params" else ():
+                    if (known := _number(held)) is not None:
+                        numbers[f"{prefix}.{number}.{name}"] = known
+    return numbers
+
+
+def _numbered(key: str, value: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, (list, tuple)):
+        for place, held in enumerate(value[:_MOST_NUMBERS]):
+            yield f"{key}.{place}", held
+    else:
+        yield key, value
+
+
+def _number(value: Any) -> float | None:
+    if hasattr(value, "numel") and hasattr(value, "item") and value.numel() == 1:
+        value = value.item()
+    if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
+        return None
+    return float(value)
 
 
 def _within(optimizer: Any) -> list[Any]:

@@ -15,7 +15,9 @@ from __future__ import annotations
 import math
 
 from chaos.checks.loss import by_log
+from chaos.checks.loss.hyperparameters import judge_hyperparameters
 from chaos.checks.loss.mean import judge_mean
+from chaos.checks.loss.readable import judge_readable
 from chaos.checks.loss.states import judge_states
 from chaos.checks.resume.batches import kept
 from chaos.checks.scope import trains_nothing
@@ -55,6 +57,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     if plan.training.gradients:
         _judge_gradients(plan, history, last, collector)
     _judge_movement(plan, history, last, collector)
+    judge_readable(history, collector)
     return collector.findings()
 
 
@@ -112,6 +115,7 @@ def _judge_baseline(
         by_log.judge_losses(plan, logs, _line(plan), collector)
     judge_mean(plan, baseline, events, _line(plan), collector)
     judge_states(plan, baseline, events, collector)
+    judge_hyperparameters(plan, baseline, events, collector)
 
 
 def _judge_losses(

@@ -46,8 +46,8 @@ DEFECTS = (
         RESUMED,
         "schedule_from_its_beginning",
         "loss",
-        "weights and optimizer state equal the fault-free run's",
-        "first at rank 0, step 6",
+        "the optimizer's numbers (learning rate and others) are the fault-free run's",
+        "first at rank 0, step 6: optimizer.0.lr is ",
     ),
     _defect(
         "torch-job-loses-random-state",

@@ -320,3 +320,52 @@ def test_every_phase_has_its_barrier(job: Make, events: Events) -> None:
     training = job(*({"step": 1, "phase": phase, "fault": phase} for phase in phases))
     training.step(training.optimizer())
     assert [event.data["phase"] for event in events("barrier.reached")] == list(phases)
+
+
+def test_the_numbers_of_the_optimizer_are_those_with_which_the_step_was_trained(job: Make, events: Events) -> None:
+    training = job()
+    optimizer = training.optimizer()
+    group: dict[str, Any] = optimizer.param_groups[0]
+    group.update(lr=0.5, betas=(0.9, 0.99), maximize=False, foreach=None)
+    training.step(optimizer)
+    group["lr"] = 0.25
+    training.step(optimizer)
+    first, second = (event.data["hyperparameters"] for event in events("digest"))
+    assert first == {"optimizer.0.lr": 0.5, "optimizer.0.betas.0": 0.9, "optimizer.0.betas.1": 0.99}
+    assert second["optimizer.0.lr"] == 0.25
+
+
+def test_an_update_that_a_scaler_leaves_out_makes_the_steps_unclear(job: Make, events: Events) -> None:
+    training = job()
+    optimizer = training.optimizer()
+    training.step(optimizer)
+    training.loop.scaled()
+    assert events("steps.unclear") == [], "the update was made"
+    training.forward()
+    training.loop.backward(Tensor(0.5))
+    training.loop.scaled()
+    (reason,) = events("steps.unclear")
+    assert "GradScaler has left out the update of step 2" in reason.data["reason"]
+    assert steps(events) == [1]
+
+
+class Sealed(Tensor):
+    """A tensor of a class of the job's own, which refuses to be read."""
+
+    def cpu(self) -> Tensor:
+        raise RuntimeError("no values here")
+
+
+def test_a_tensor_that_cannot_be_read_has_no_digest_and_leaves_the_job_alone(job: Make, events: Events) -> None:
+    training = job()
+    training.model.named_buffers = lambda: iter([("sealed", Sealed(0))])  # type: ignore[method-assign]
+    optimizer = training.optimizer()
+    for _ in range(2):
+        training.loop.batch([Sealed(1)])
+        training.step(optimizer)
+    (initial,) = events("initial")
+    for event in (initial, *events("digest")):
+        assert event.data["unreadable"] == {"sealed": "Sealed: RuntimeError: no values here"}
+        assert "sealed" not in event.data["parameters"] and "weight" in event.data["parameters"]
+    assert [event.data["batch"] for event in events("digest")] == [None, None]
+    assert steps(events) == [1, 2]
