@@ -43,7 +43,8 @@ class Barriers:
     that the rank is in, counted from 1 over the whole job. ``parameters`` are the network's, by name, once training has
     begun. ``on_raise`` is called before an error is raised, with the error and the ``phase``; it makes the error's
     cause true in a rehearsal, and returns a record of its changes. Where the record has ``answered``, the device
-    reports the error in its answers to queries, and nothing is raised.
+    reports the error in its answers to queries, and nothing is raised. Where it has ``raised_as``, the device has that
+    text for the error.
     """
 
     def __init__(self, record: Record, channel: Channel | None, armed: list[dict[str, Any]]) -> None:
@@ -104,7 +105,7 @@ class Barriers:
                 effects = self.on_raise({**answer, "phase": phase}) if self.on_raise is not None else {}
                 self._record.write("fault.raised", fault=fault, step=self.step, phase=phase, text=text, **effects)
                 if not effects.get("answered"):
-                    raise RuntimeError(text)
+                    raise RuntimeError(effects.get("raised_as", text))
             if answer is not None and answer.get("message") == "act":
                 perform(answer, self._record, fault=fault, step=self.step, phase=phase)
             if answer is not None and answer.get("message") == "device" and answer["action"] in self.actions:

@@ -36,6 +36,7 @@ class Agent:
     barriers: Barriers | None = None
     digests: Digests | None = None
     training: Training | None = None
+    source: StepSource | None = None
 
 
 def start(path: str) -> Agent:
@@ -95,7 +96,7 @@ def _in_rank(configuration: Configuration, place: Place, imports: AfterImport) -
     torch_optimizers = TorchOptimizers()
     install_torch_hooks(imports, training, TorchLoop(training, source, torch_optimizers), torch_optimizers)
     imports.watch_file(MODULE, Lines(training, source).connect)
-    return Agent(configuration, place, imports, record, barriers, digests, training)
+    return Agent(configuration, place, imports, record, barriers, digests, training, source)
 
 
 def _finish_before(source: StepSource) -> None:

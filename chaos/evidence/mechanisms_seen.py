@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from chaos.evidence.artifacts import Artifacts
+from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.recovery.registry import Signs, in_order
 
 REPAIR_BEGINS, STATE = "ttp.repair_begin", "ttp.state"
+_CLEAN, _SAVE = "clean", "save_ckpt"
 
 
 @dataclass
@@ -25,13 +27,18 @@ class Acted:
         self.evidence.setdefault(mechanism, []).append((observation, where))
 
 
-def mechanisms(history: History, artifacts: Artifacts, attempt: str) -> Acted:
-    """Return every sign of a mechanism in one attempt."""
+def mechanisms(history: History, artifacts: Artifacts, attempt: str, *, cleans_before_saving: bool = False) -> Acted:
+    """Return every sign of a mechanism in one attempt.
+
+    With ``cleans_before_saving`` a clean-up belongs to the save that the same rank begins next, and is no other sign.
+    """
     acted, signs = Acted(), all_signs()
     acted.listened = history.first("agent.start", attempt=attempt) is not None
     handlers = {handler: sign.name for sign in signs for handler in sign.handlers}
     for fact in history.select("handler.enter", attempt=attempt):
         name = str(fact.data.get("name"))
+        if cleans_before_saving and name == _CLEAN and _saves_next(history, fact):
+            continue
         if name in handlers:
             acted.add(handlers[name], f"handler {name} on rank {fact.rank}", fact.source)
     sign_of = _reader(signs)
@@ -49,6 +56,13 @@ def mechanisms(history: History, artifacts: Artifacts, attempt: str) -> Acted:
                 mechanism, what = lines[event.kind]
                 acted.add(mechanism, f"the log of rank {rank}: {what}", event.source)
     return acted
+
+
+def _saves_next(history: History, clean: Event) -> bool:
+    """Return whether the next handler in the process of this clean-up is the one that saves."""
+    calls = history.select("handler.enter", attempt=clean.attempt, rank=clean.rank)
+    later = [call for call in calls if call.pid == clean.pid and call.seq > clean.seq]
+    return bool(later) and min(later, key=lambda call: call.seq).data.get("name") == _SAVE
 
 
 def all_signs() -> tuple[Signs, ...]:

@@ -120,7 +120,7 @@ def build_plan(
         identity=Identity(scenario.name, source.file, source.cell),
         layout=plan_layout(layout, groups, traits, group_info=writes_group_info(scenario, groups, traits)),
         training=training,
-        fault_tolerance=plan_fault_tolerance(scenario),
+        fault_tolerance=plan_fault_tolerance(scenario, traits.vendor or MINDSPORE),
         faults=judged.faults,
         response=Response(outcome.mechanism, budget, scenario.job.timings, outcome.recoveries),
         checkpoint=checkpoint,

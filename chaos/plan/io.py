@@ -52,6 +52,8 @@ KEYS = (
     "shard",
     "comparable",
     "watch",
+    "cleans_before_saving",
+    "exit_code",
     "sink_size",
     "steps_per_update",
     "mean_tolerance",

@@ -14,6 +14,7 @@ from chaos.jobs.kind import Command, JobError, JobKind, Launch, Simulated
 from chaos.jobs.torch.job import TorchJob
 from chaos.rehearsal.job import RehearsalJob
 from chaos.rehearsal.plain.job import PlainJob
+from chaos.rehearsal.torch.job import TorchRehearsalJob
 from chaos.scenario.models.scenario import Scenario
 from chaos.selftest.live.install import VARIABLE
 
@@ -75,4 +76,5 @@ def _without_defect(scenario: Scenario) -> Scenario:
     return scenario.model_copy(update={"job": scenario.job.model_copy(update={"arguments": arguments})})
 
 
-REHEARSAL, PLAIN, TORCH = DefectiveJob(RehearsalJob()), DefectiveJob(PlainJob()), DefectiveJob(TorchJob())
+REHEARSAL, PLAIN = DefectiveJob(RehearsalJob()), DefectiveJob(PlainJob())
+TORCH, TORCH_REHEARSAL = DefectiveJob(TorchJob()), DefectiveJob(TorchRehearsalJob())

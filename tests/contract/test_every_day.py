@@ -61,7 +61,7 @@ ON_DEVICE = {"mindformers"}
 KINDS_AT_NIGHT = {"mindformers-callbacks"}
 """Job kinds whose scenarios take long, beside another one of the same framework."""
 
-OF_THE_SELFTEST = {"defective-plain", "defective-rehearsal", "defective-torch"}
+OF_THE_SELFTEST = {"defective-plain", "defective-rehearsal", "defective-torch", "defective-torch-rehearsal"}
 """Job kinds whose scenarios come with the selftest."""
 
 

@@ -31,7 +31,7 @@ PLATFORMS_IN_COMMON = PACKAGE / "platforms" / "network"
 EXPECTING = ("mechanism", "plan", "budgets")
 """Files of a mechanism that say what is expected of it. They are loaded with every plan, and never look at a run."""
 
-IMITATIONS = {Path("rehearsal/sdk/mindio_ttp")}
+IMITATIONS = {Path("rehearsal/sdk/mindio_ttp"), Path("rehearsal/sdk/mindio_ttp/framework_ttp")}
 """Packages that imitate those of a vendor, by name and place."""
 
 ENTRANCES = {"__init__", "__main__"}

@@ -11,7 +11,14 @@ from dataclasses import replace
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.baseline import Baseline, at_baseline, origin
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint
-from chaos.evidence.checkpoints.parameters import MAY_BE_ADDED, is_accumulated, is_appended, is_flag, is_optimizer_state
+from chaos.evidence.checkpoints.parameters import (
+    MAY_BE_ADDED,
+    is_accumulated,
+    is_appended,
+    is_flag,
+    is_optimizer_state,
+    is_setting,
+)
 from chaos.evidence.checkpoints.periodic import resumed_from
 from chaos.evidence.checkpoints.saved import stored_step
 from chaos.evidence.collect import Collector
@@ -145,7 +152,7 @@ def _judge_whole(
     strange = sorted(
         name
         for name in set(state.digests) - names - _handed_over(history, file)
-        if names and not (is_flag(name) or is_appended(name) or name in MAY_BE_ADDED)
+        if names and not (is_flag(name) or is_appended(name) or is_setting(name) or name in MAY_BE_ADDED)
     )
     if strange:
         collector.fail(

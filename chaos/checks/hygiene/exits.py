@@ -75,8 +75,10 @@ def expected_exit(plan: Plan, attempt: str | None, fault: PlannedFault | None) -
     if fault is not None and effect_of(fault.kind).fails:
         return _FAILURE
     if plan.response.mechanism in SAVING:
-        # MindSpore's exit handler ends the process with os._exit(1) once the checkpoint is saved.
-        return ExpectedExit("exit code 1", lambda signal, code: signal is None and code == 1)
+        # MindSpore's exit handler ends the process with os._exit(1) once the checkpoint is saved; for PyTorch the SDK
+        # does so, with 2.
+        planned_code = plan.fault_tolerance.exit_code
+        return ExpectedExit(f"exit code {planned_code}", lambda signal, code: signal is None and code == planned_code)
     return _FAILURE
 
 

@@ -25,6 +25,7 @@ from chaos.mechanisms.processes import judge_processes
 from chaos.mechanisms.registry import RULES
 from chaos.mechanisms.strategies import judge_strategies
 from chaos.plan.model import Plan
+from chaos.plan.recovery.mechanism import SAVING
 from chaos.plan.recovery.registry import mechanisms as registered
 
 NAME = "mechanism"
@@ -39,7 +40,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
             collector.unknown(f"{name} acts, and no other", f"there is no rule by which to tell {name}")
         return collector.findings()
     logged(plan, history, artifacts)  # goes through the ranks' logs once, for this check and those that follow
-    acted = mechanisms(history, artifacts, TRAIN)
+    acted = mechanisms(history, artifacts, TRAIN, cleans_before_saving=plan.fault_tolerance.cleans_before_saving)
     if not acted.listened:
         collector.unknown(
             "every mechanism that acts is seen", "neither an agent nor the SDK has recorded anything", "history"
@@ -146,11 +147,17 @@ def _judge_times(plan: Plan, history: History, planned: list[Window], collector:
             )
         elif not window.holds(event):
             continue  # an event after the last recovery belongs to the unanswered fault
-        elif name != "exit" and not any(name in RULES[recovery.mechanism].handlers for recovery in window.all):
+        elif name != "exit" and not any(name in _handlers(plan, recovery.mechanism) for recovery in window.all):
             listed = ", ".join(recovery.mechanism for recovery in window.all)
             observation = f"{name} was called on rank {event.rank} in recovery {window.number}, which is for {listed}"
             collector.fail(expected, observation, _line(plan), event.source, data=about(event.rank))
     collector.settle(expected, f"correct in {len(planned)} of {len(planned)} recoveries", _line(plan))
+
+
+def _handlers(plan: Plan, mechanism: str) -> tuple[str, ...]:
+    """Return the handlers that are called for a mechanism."""
+    cleans = plan.fault_tolerance.cleans_before_saving and mechanism in SAVING
+    return (*RULES[mechanism].handlers, *(("clean",) if cleans else ()))
 
 
 def _judge_resume(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:

@@ -92,4 +92,5 @@ def _process(event: Event) -> Process:
 
 
 def _sdk_of(file: str) -> str:
-    return "standin" if PurePosixPath(file).parent.parts[-len(_STANDIN) :] == _STANDIN else "vendor"
+    above = PurePosixPath(file).parent  # of a module; a package has a directory of its own in the SDK's
+    return "standin" if any(place.parts[-len(_STANDIN) :] == _STANDIN for place in (above, above.parent)) else "vendor"

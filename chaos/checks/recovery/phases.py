@@ -46,7 +46,8 @@ def measure(plan: Plan, history: History, artifacts: Artifacts) -> Recovery:
 def _acted(plan: Plan, history: History, artifacts: Artifacts) -> str | None:
     """Return what acted, by the evidence; None without a sign of anything."""
     planned = plan.response.mechanism
-    signs = set(mechanisms(history, artifacts, TRAIN).evidence)
+    seen = mechanisms(history, artifacts, TRAIN, cleans_before_saving=plan.fault_tolerance.cleans_before_saving)
+    signs = set(seen.evidence)
     signs -= {name for sign in all_signs() if sign.name in signs for name in sign.also}
     acted = sorted(_named(planned, name, history) for name in signs)
     if is_restart(plan):

@@ -25,6 +25,7 @@ _SLOT = re.compile(
     r"^(?:.*\.)?(?:moments?\d?|momentum|velocity|accum(?:ulation|ulator)?|adam_[mv]|exp_avg(?:_sq)?|mean_(?:square|gradient)"
     r"|stat|linear|sum|v_max|vhat)\.|^optimizer\d*\.(?!param_groups\.)[^.]+\."
 )
+_SETTING = re.compile(r"^optimizer\d*\.param_groups\.|^iteration$")
 _UPDATES_OF_A_WEIGHT = re.compile(r"^optimizer\d*\.step\.")
 _ACCUMULATED = re.compile(
     r"^(?:.*\.)?(?:accu?_grads?|accum(?:ulated)?_grads?|grads?_sum|grads?_accum(?:ulation|ulator)?s?)\."
@@ -49,6 +50,11 @@ def is_flag(name: str) -> bool:
 def is_appended(name: str) -> bool:
     """Return whether the save added it: a fact about the save, not a parameter of network or optimizer."""
     return name in _APPENDED
+
+
+def is_setting(name: str) -> bool:
+    """Return whether a checkpoint of PyTorch has it beside the state: a setting of an optimizer, or the iteration."""
+    return bool(_SETTING.match(name))
 
 
 def is_slot(name: str) -> bool:

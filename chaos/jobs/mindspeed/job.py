@@ -38,6 +38,8 @@ class MindSpeedJob(TorchJob, Configured):
             framework="MindSpeed-LLM",
             document="MindCluster, MindIO TFT with MindSpeed-LLM",
             losses="MindCluster, MindIO TFT, constraints",
+            cleans_before_saving=True,
+            exit_code=2,
         ),
     )
 

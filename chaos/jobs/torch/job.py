@@ -61,6 +61,7 @@ class TorchJob(ScriptJob):
         lacks={
             "job.agent": "starts no cluster agent: on a cluster MindCluster does",
             "job.tre": _OF_THE_SCRIPT,
+            "job.torchrun.edited": "starts torchrun as it is: let your own command start an edited one (job.command)",
             "job.hccl": "has PyTorch's own collectives: give init_process_group its timeout in the script",
             "job.graph": _OF_THE_SCRIPT,
             "job.compile_cache": "keeps no graphs of MindSpore's",

@@ -7,18 +7,23 @@ from collections.abc import Mapping, Sequence
 from chaos.agent.launcher.rank_variables import VARIABLE, written
 from chaos.jobs.kind import Launch
 
+TORCHRUN = "torch.distributed.run"
+"""The module of torchrun."""
+
 RANK_VARIABLES = (("RANK", "WORLD_SIZE"),)
 
 _OWN_STORE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
 """With the value 1 torchrun gives the ranks of each start a store of their own (PyTorch 2.6 and later)."""
 
 
-def torchrun_argv(launch: Launch, rank_command: Sequence[str], *, port: int, restarts: int) -> tuple[str, ...]:
+def torchrun_argv(
+    launch: Launch, rank_command: Sequence[str], *, port: int, restarts: int, program: str = TORCHRUN
+) -> tuple[str, ...]:
     """Return the command line of torchrun on this host, or on one node, for a script and its arguments.
 
     ``restarts`` is the number of times that torchrun may start all ranks again. The files in which ranks say how they
     failed (``error.json``) are beside the logs: torchrun's own choice, the directory for temporary files, would keep
-    them.
+    them. ``program`` is the module that is torchrun.
     """
     scenario, place = launch.scenario, launch.place
     options = scenario.job.torchrun
@@ -31,7 +36,7 @@ def torchrun_argv(launch: Launch, rank_command: Sequence[str], *, port: int, res
     return (
         str(launch.python),
         "-m",
-        "torch.distributed.run",
+        program,
         f"--nnodes={1 if place is None else place.nodes}",
         f"--node-rank={0 if place is None else place.node}",
         f"--nproc-per-node={local}",

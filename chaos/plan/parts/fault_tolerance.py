@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from chaos.plan.parts.recovery_options import RecoveryOptions, recovery_options
+from chaos.plan.recovery.vendor import Vendor
 from chaos.scenario.models.scenario import Scenario
 
 
@@ -21,16 +22,19 @@ class FaultTolerance:
     """The fault tolerance that is switched on in the job.
 
     ``protection`` names the mechanisms. ``strategies`` are the agent's choices, empty where there is no cluster's
-    agent. ``watch`` is None where nobody watches the global norm.
+    agent. ``watch`` is None where nobody watches the global norm. ``cleans_before_saving`` and ``exit_code`` are those
+    of the vendor for the end-of-life checkpoint.
     """
 
     protection: tuple[str, ...]
     strategies: tuple[str, ...] = ()
     aids: RecoveryOptions = field(default_factory=RecoveryOptions)
     watch: Watch | None = None
+    cleans_before_saving: bool = False
+    exit_code: int = 1
 
 
-def plan_fault_tolerance(scenario: Scenario) -> FaultTolerance:
+def plan_fault_tolerance(scenario: Scenario, vendor: Vendor) -> FaultTolerance:
     """Return the fault tolerance that the scenario switches on."""
     job = scenario.job
     return FaultTolerance(
@@ -38,4 +42,6 @@ def plan_fault_tolerance(scenario: Scenario) -> FaultTolerance:
         strategies=job.strategies if job.agent else (),
         aids=recovery_options(scenario),
         watch=None if job.tre is None else Watch(job.tre.threshold, job.tre.recorded),
+        cleans_before_saving=vendor.cleans_before_saving,
+        exit_code=vendor.exit_code,
     )

@@ -17,11 +17,15 @@ class Vendor:
     """The framework whose fault tolerance a job has, and where its promises stand.
 
     ``document`` says when each mechanism acts, ``losses`` after which losses nothing can be saved.
+    ``cleans_before_saving``: ranks that save an end-of-life checkpoint stop and clean their devices before it.
+    ``exit_code`` is that of the ranks after it.
     """
 
     framework: str
     document: str
     losses: str
+    cleans_before_saving: bool = False
+    exit_code: int = 1
 
 
 MINDSPORE: Final = Vendor("MindSpore", DOCUMENT, POWER_OFF)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from typing import Any, Callable
 
 from chaos.agent.leaving import leave, say
@@ -16,6 +17,9 @@ from chaos.rehearsal.ttp.wire import Link, Message
 
 _RAISED = 4
 """The vendor's SDK's code for a clean handler that raised (RET_EXCEPTION)."""
+
+_LOW_LEVEL = 2
+"""The answer of clean where the memory was given back without being lost."""
 
 _NAMES = {"stop": "device stop", "clean": "device clean", "rebuild": "pt comm operation"}
 
@@ -33,6 +37,8 @@ class Processor:
     """One rank's side. ``handlers`` maps a name (save_ckpt, rename, exit, …) to a function and its context.
 
     ``cleans_before_dump``: a rank that is to save stops and cleans its device first, unless a repair has done so.
+    ``for_pytorch``: the errors have the texts of torch_npu, the training waits until the device is clean and then for
+    the rest of a repair, and an exit ends the process a while later with code 2.
     """
 
     def __init__(
@@ -45,11 +51,14 @@ class Processor:
         log: TtpLog,
         handlers: dict[str, Handler],
         arf: bool = False,
-        cleans_before_dump: bool = False,
+        cleans_before_dump: Callable[[], bool] = lambda: False,
+        for_pytorch: bool = False,
     ) -> None:
         self.rank = rank
         self._cleans_before_dump = cleans_before_dump
         self._cleaned = False
+        self._for_pytorch = for_pytorch
+        self._clean = threading.Event()
         self._saving = threading.Lock()
         self._reporting = threading.Lock()
         self._run = run
@@ -124,7 +133,8 @@ class Processor:
     def _pass_lock(self) -> None:
         self._state.wait_for(lambda: self._stopping or self._lock_step is None or self._step < self._lock_step)
         if self._stopping:
-            raise RuntimeError("ForceStopError error occurs when execute, the optimizer update is locked.")
+            name = "FORCE STOP." if self._for_pytorch else "ForceStopError"
+            raise RuntimeError(f"{name} error occurs when execute, the optimizer update is locked.")
 
     def end_update(self, step: int) -> None:
         """Note that the optimizer state is that of ``step``, and report it where the timings want that."""
@@ -149,6 +159,13 @@ class Processor:
                 self._exit("the controller had closed before it reported an error, so nobody is left who could answer")
             threading.Event().wait()
         self._parked.set()
+
+    def wait_clean(self) -> int:
+        """Wait until the device of this rank is stopped and clean: RETRY. An exit ends this process meanwhile."""
+        self._log.info("TTP processor.cpp:1863", f"rank:{self.rank} start wait next action..")
+        self._clean.wait()
+        self._clean.clear()
+        return RETRY
 
     def wait_next_action(self) -> int:
         """Wait until all ranks go on: RETRY. An exit ends this process instead, or is returned if no handler does so.
@@ -292,7 +309,7 @@ class Processor:
 
     def _ready_to_dump(self) -> bool:
         """Stop and clean the device before a save, where required. Returns by clean's answer alone."""
-        if not self._cleans_before_dump or self._cleaned:
+        if not self._cleans_before_dump() or self._cleaned:
             return True
         if (stopped := self._stop("dump")) != 0:
             self._log.error("TTP processor.cpp:625", f"rank:{self.rank} device stop failed before dump, ret: {stopped}")
@@ -324,6 +341,8 @@ class Processor:
         elif kind == "clean":
             result = self._call("clean", self._status == UCE, self._step_arguments)
             self._cleaned = result == 0
+            if result in (0, _LOW_LEVEL):
+                self._clean.set()
         elif kind == "rebuild":
             result = self._rebuild(message["lost"])
         elif kind == "repair":
@@ -356,6 +375,10 @@ class Processor:
         ``why`` goes to the rank's own log as well: the handler's text is the same whatever the reason.
         """
         text = f"mindio_ttp{',' if why == _ORDERED else ':'} rank {self.rank} exits: {why}"
+        if self._for_pytorch:
+            self._log.info("PYH ttp_decorator.py:470", f"rank:{self.rank} exits in {self._timings.leaving:g} s")
+            time.sleep(self._timings.leaving)
+            leave(2, text)
         if "exit" in self._handlers:
             say(text)
             self._call("exit")

@@ -19,7 +19,8 @@ class Timings:
     ``action`` every other step of the state machine, ``connect`` the search for the controller at the start,
     ``reconnect`` that for one that has gone, ``agent_answer`` each answer of the cluster's agent, ``replacement`` the
     wait for a new process of a lost rank. With ``reports_updates`` a rank also sends a heartbeat at the end of each
-    update, so the controller knows the last step of a rank however soon it dies.
+    update, so the controller knows the last step of a rank however soon it dies. A rank of PyTorch that is ordered to
+    exit ends ``leaving`` later.
     """
 
     heartbeat: float
@@ -34,20 +35,21 @@ class Timings:
     agent_answer: float
     replacement: float
     reports_updates: bool
+    leaving: float
 
 
 PROFILES: dict[str, Timings] = {
     # MindIO TFT 7.3 as observed: heartbeat 2 s, lost after 8 s, checked every 2 s with a re-check, collection 5 s,
     # pre-lock 30 s, TTP_NORMAL_ACTION_TIME_LIMIT 180 s, connecting with back-off 1, 2, 4, 8, 10 s (10 tries),
-    # MINDIO_WAIT_MINDX_TIME 30 s, waiting for a replacement process 10 min.
-    "vendor": Timings(2.0, 8.0, None, 2.0, 5.0, 30.0, 180.0, 75.0, 75.0, 30.0, 600.0, False),
+    # MINDIO_WAIT_MINDX_TIME 30 s, waiting for a replacement process 10 min, leaving after 10 s (PyTorch).
+    "vendor": Timings(2.0, 8.0, None, 2.0, 5.0, 30.0, 180.0, 75.0, 75.0, 30.0, 600.0, False, 10.0),
     # For everyday runs on two loaded cores: a broken connection is believed at once, silence only after 5 s, since a
     # rank that compiles can hold its interpreter lock for seconds. For the same reason a rank has 5 s to say how it is.
     # A new process imports MindSpore before it can register: 3 s on idle cores. A step takes a tenth of a second, so
     # a rank that has not come to the common step after 10 s never will. Several steps fit between two heartbeats, and
     # their number depends on the load: each update is reported, or chance would decide the last step that is known of
     # a lost rank. Where the steps are counted anew after a repair, nothing is saved by a report from before it.
-    "fast": Timings(0.1, 5.0, 0.15, 0.05, 5.0, 10.0, 60.0, 60.0, 1.0, 30.0, 40.0, True),
+    "fast": Timings(0.1, 5.0, 0.15, 0.05, 5.0, 10.0, 60.0, 60.0, 1.0, 30.0, 40.0, True, 0.5),
 }
 
 _GROWTH: Mapping[str, float] = {

@@ -83,6 +83,10 @@ class Torchrun(Model):
         description="Store in which ranks find each other: their own for each start, or torchrun's, which it shares "
         "by default.",
     )
+    edited: bool = Field(
+        False,
+        description="torchrun imports mindio_ttp.framework_ttp, as the vendor's guide says (job kind torch-rehearsal).",
+    )
     group_timeout: Seconds | None = Field(
         None,
         gt=0,
@@ -111,9 +115,9 @@ class Job(Model):
 
     kind: str = Field(
         DEFAULT_KIND,
-        description="A registered job kind: rehearsal (MindSpore with stand-ins), plain (Python ranks), mindspore "
-        "(your script under msrun), torch (under torchrun), mindspeed (MindSpeed-LLM), "
-        "mindformers (a MindFormers configuration).",
+        description="A registered job kind: rehearsal (MindSpore with stand-ins), torch-rehearsal (PyTorch with "
+        "them), plain (Python ranks), mindspore (under msrun), torch (under torchrun), mindspeed (MindSpeed-LLM), "
+        "mindformers.",
     )
     device: Literal["CPU", "Ascend"] = Field(
         "CPU",

@@ -129,7 +129,7 @@ def test_without_protection_no_switch_is_set(make: Make) -> None:
 
 def test_the_stand_in_is_on_the_path_only_where_it_stands_in(make: Make) -> None:
     (sdk,) = KIND.command(make()).path
-    assert (sdk / "mindio_ttp" / "framework_ttp.py").is_file()
+    assert (sdk / "mindio_ttp" / "framework_ttp" / "__init__.py").is_file()
     assert KIND.command(make(sdk="vendor")).path == ()
 
 

@@ -31,6 +31,7 @@ JOB: dict[str, Any] = json.loads(Path("job.json").read_text("utf-8"))
 RANK = int(sys.argv[1])
 RANKS = int(JOB["ranks"])
 ADDRESS = "127.0.0.1"
+os.environ["MINDIO_FOR_MINDSPORE"] = "1"
 PROFILES["fast"] = replace(PROFILES["fast"], **JOB["timings"])
 
 

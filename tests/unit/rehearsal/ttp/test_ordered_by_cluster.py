@@ -54,7 +54,7 @@ class Job:
                 timings=FAST,
                 log=TtpLog(None),
                 handlers=self._handlers(rank),
-                cleans_before_dump=cleans,
+                cleans_before_dump=lambda: cleans,
             )
             processor.start("127.0.0.1", self._port)
             self.ranks.append(processor)

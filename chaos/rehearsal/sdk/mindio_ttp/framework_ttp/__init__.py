@@ -18,6 +18,12 @@ from chaos.rehearsal.ttp.processor import Handler, Processor
 from mindio_ttp.controller_ttp import tft_destroy_controller as tft_destroy_controller
 from mindio_ttp.controller_ttp import tft_init_controller as tft_init_controller
 from mindio_ttp.controller_ttp import tft_start_controller as tft_start_controller
+from mindio_ttp.framework_ttp import torchrun_patch
+from mindio_ttp.framework_ttp.ttp_decorator import get_mindio_export_version as get_mindio_export_version
+from mindio_ttp.framework_ttp.ttp_decorator import set_mindio_export_version as set_mindio_export_version
+from mindio_ttp.framework_ttp.ttp_decorator import tft_exception_handler as tft_exception_handler
+from mindio_ttp.framework_ttp.ttp_decorator import tft_register_exception_handler as tft_register_exception_handler
+from mindio_ttp.utils import tft_get_update_start_end_time
 
 
 class ReportState(Enum):
@@ -64,10 +70,20 @@ _handlers: dict[str, Handler] = {}
 _processor: Processor | None = None
 
 
+def for_mindspore() -> bool:
+    """Return whether this process works for MindSpore; for PyTorch the training waits twice in a repair."""
+    return os.environ.get("MINDIO_FOR_MINDSPORE") == "1"
+
+
 def _running() -> Processor:
     if _processor is None:
         raise RuntimeError("tft_init_processor has not been called")
     return _processor
+
+
+def own_rank() -> int:
+    """Return the rank of this process's processor; for the parts of this package."""
+    return _running().rank
 
 
 def tft_init_processor(
@@ -94,7 +110,8 @@ def tft_init_processor(
         log=log(),
         handlers=_handlers,
         arf=enable_arf,
-        cleans_before_dump=os.environ.get("TTP_STOP_CLEAN_BEFORE_DUMP") == "1",
+        cleans_before_dump=lambda: os.environ.get("TTP_STOP_CLEAN_BEFORE_DUMP") == "1",
+        for_pytorch=not for_mindspore(),
     )
 
 
@@ -121,6 +138,11 @@ def tft_set_optimizer_replica(rank: int, replica_info: list[dict[str, Any]]) -> 
     del rank
     for entry in replica_info:
         _running().report_replicas(list(entry["rank_list"]))
+
+
+def tft_set_dp_group_info(rank: int, ranks: list[int]) -> None:
+    """Take the data-parallel group of this rank: the vendor's SDK needs it for elastic training, this one does not."""
+    del rank, ranks
 
 
 def tft_set_step_args(args: Any) -> None:
@@ -159,8 +181,16 @@ def tft_report_error(state: int, error_code: str = "") -> None:
 def tft_wait_next_action() -> int:
     """Wait for the end of the repair, or a part of it: RETRY.
 
-    An exit ends the process instead, or is returned.
+    An exit ends the process instead, or is returned. For PyTorch the wait ends when the device is clean, and
+    :func:`tft_wait_repair_action` waits for the rest.
     """
+    if not for_mindspore():
+        return Action(_running().wait_clean()).value
+    return Action(_running().wait_next_action()).value
+
+
+def tft_wait_repair_action() -> int:
+    """Wait until all ranks go on after a repair: RETRY. Only for PyTorch."""
     return Action(_running().wait_next_action()).value
 
 
@@ -185,11 +215,14 @@ def tft_reset_limit_step() -> None:
     """Forget the locked step. The stop itself wakes a rank that waits there, and going on unlocks it."""
 
 
-def tft_can_do_uce_repair(hbm_error_time: int, start: int, end: int) -> bool:
+def tft_can_do_uce_repair(hbm_error_time: int, start: int | None = None, end: int | None = None) -> bool:
     """Return whether memory that failed at that time can be repaired: only if the optimizer's update was over by then.
 
-    At an unknown time (0) the update was not over.
+    At an unknown time (0) the update was not over. For PyTorch the times of the update are those of
+    ``mindio_ttp.utils``.
     """
+    if start is None or end is None:
+        start, end = tft_get_update_start_end_time()
     return 0 < start <= end < hbm_error_time
 
 
@@ -220,3 +253,5 @@ tft_register_repair_handler = _registration("repair")
 tft_register_rollback_handler = _registration("rollback")
 tft_register_rebuild_group_handler = _registration("rebuild_group")
 tft_register_stream_sync_handler = _registration("stream_sync")
+
+torchrun_patch.apply()
