@@ -184,11 +184,14 @@ class Artifacts:
             ]
         return self._logs[key]
 
-    def torchrun_events(self, attempt: str) -> list[LogEvent]:
-        """Return torchrun's own lines in the launcher's log of an attempt; none without one, or of another launcher."""
-        key = f"{attempt}/torchrun"
+    def torchrun_events(self, attempt: str, node: int = 0) -> list[LogEvent]:
+        """Return torchrun's own lines in the log of a node's launcher in an attempt.
+
+        None without such a log, or of another launcher.
+        """
+        key = f"{attempt}/torchrun/{node}"
         if key not in self._logs:
-            path = self.run_dir / "logs" / attempt / LAUNCHER_LOG
+            path = self.run_dir / "logs" / attempt / (LAUNCHER_LOG if node == 0 else f"msrun-node_{node}.log")
             known = os.path.lexists(path)
             readers = [TorchrunLogReader(timezone.utc)]
             self._logs[key] = list(read_log(path, readers, name=self.relative(path))) if known else []

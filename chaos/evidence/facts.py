@@ -54,6 +54,12 @@ def step_of(event: Event) -> int:
     return step
 
 
+def node_of(event: Event) -> int:
+    """Return the number of the node on which the process of an event is; 0 where there are no several nodes."""
+    node = event.data.get("node")
+    return node if isinstance(node, int) and not isinstance(node, bool) else 0
+
+
 def steps(history: History, event: str, attempt: str) -> dict[int, list[int]]:
     """Return the steps of ``step.begin`` or ``step.end``, by rank, in the order in which they were written."""
     return {rank: [step_of(fact) for fact in events] for rank, events in by_rank(history, event, attempt).items()}

@@ -24,17 +24,29 @@ def old_and_new(case: Case) -> tuple[dict[int, Event], dict[int, Event]]:
 
 
 def judge_launcher(case: Case, new: dict[int, Event], expected: str) -> None:
-    """Judge that every new process is a child of the launch's only launcher."""
+    """Judge that every new process is a child of the launch's only launcher on its node."""
+    found = case.history.select("launcher.found", attempt=TRAIN, role="launcher")
+    if not found:
+        case.collector.unknown(expected, "the launcher was not identified", case.line)
+        return
+    for node, group in _by_node(new).items():
+        launchers = {event.pid: event for event in found if event.data.get("node") == node}
+        _judge_launchers(case, launchers, group, expected, _on(node))
+
+
+def _judge_launchers(
+    case: Case, launchers: dict[int | None, Event], new: dict[int, Event], expected: str, on: str
+) -> None:
+    """Judge the launchers of one node, and that they are the parents of its new processes."""
     collector = case.collector
-    launchers = {event.pid: event for event in case.history.select("launcher.found", attempt=TRAIN, role="launcher")}
     if not launchers:
-        collector.unknown(expected, "the launcher was not identified", case.line)
+        collector.unknown(expected, f"the launcher{on} was not identified", case.line, data=about(sorted(new)))
         return
     first, *others = launchers.values()
     if others:
         collector.fail(
             expected,
-            f"the launcher was replaced: processes {sorted(map(str, launchers))}",
+            f"the launcher{on} was replaced: processes {sorted(map(str, launchers))}",
             *places(others),
             data=about(pids=(event.pid for event in others)),
         )
@@ -46,34 +58,53 @@ def judge_launcher(case: Case, new: dict[int, Event], expected: str) -> None:
             )
         elif parent != first.pid:
             observation = (
-                f"rank {rank}'s new process {event.pid} is a child of process {parent}, not of launcher {first.pid}"
+                f"rank {rank}'s new process {event.pid} is a child of process {parent}, not of launcher {first.pid}{on}"
             )
             collector.fail(expected, observation, event.source, first.source, data=about(rank, pids=event.pid))
 
 
-def judge_order(case: Case, old: dict[int, Event], new: dict[int, Event]) -> None:
-    """Judge that no rank is started before all have ended: a late old rank would meet the new ones."""
-    expected = "all ranks have ended before one is started again"
+def judge_order(case: Case, old: dict[int, Event], *, on_each_node: bool = False) -> None:
+    """Judge that no rank is started before all have ended: a late old rank would meet the new ones.
+
+    ``on_each_node``: the launcher of a node waits for the ranks of its own node.
+    """
+    groups = list(_by_node(old).values()) if on_each_node else [old]
+    expected = f"all ranks{' of a node' if len(groups) > 1 else ''} have ended before one is started again"
+    for group in groups:
+        _judge_order_of(case, group, expected)
+    case.collector.settle(expected, "they had", case.line)
+
+
+def _judge_order_of(case: Case, old: dict[int, Event], expected: str) -> None:
     pids = {(rank, event.pid) for rank, event in old.items()}  # nodes may have PIDs of their own
     ends = case.history.select("child.exit", attempt=TRAIN)
     ended = [event for event in ends if (event.data.get("child_rank"), event.data.get("child_pid")) in pids]
     begun = case.window.of(case.history.select("agent.start", attempt=TRAIN))
-    starts = [event for event in begun if (event.rank, event.pid) not in pids]
+    starts = [event for event in begun if event.rank in old and (event.rank, event.pid) not in pids]
     if len(ended) < len(pids) or not starts:
         observation = f"the launcher reported {len(ended)} of {len(pids)} ends, {len(starts)} starts are recorded"
         case.collector.unknown(expected, observation, case.line)
+        return
+    pair = suspicious(starts, ended)
+    if pair is None:
+        return
+    first, last, sure = pair
+    number = last.data.get("child_rank")
+    if sure:
+        observation = f"rank {first.rank} was started before rank {number} had ended"
+        case.collector.fail(expected, observation, first.source, last.source, data=about(first.rank))
     else:
-        pair = suspicious(starts, ended)
-        if pair is not None and pair[2]:
-            first, last, _ = pair
-            observation = f"rank {first.rank} was started before rank {last.data.get('child_rank')} had ended"
-            case.collector.fail(expected, observation, first.source, last.source, data=about(first.rank))
-        elif pair is not None:
-            first, last, _ = pair
-            observation = (
-                f"whether rank {last.data.get('child_rank')} had ended when rank {first.rank} was started{UNDECIDED}"
-            )
-            case.collector.unknown(
-                expected, observation, first.source, last.source, data=about(last.data.get("child_rank"))
-            )
-    case.collector.settle(expected, "they had", case.line)
+        observation = f"whether rank {number} had ended when rank {first.rank} was started{UNDECIDED}"
+        case.collector.unknown(expected, observation, first.source, last.source, data=about(number))
+
+
+def _by_node(processes: dict[int, Event]) -> dict[object, dict[int, Event]]:
+    """Return the processes of each node; where there is one node, it is None."""
+    nodes: dict[object, dict[int, Event]] = {}
+    for rank, event in processes.items():
+        nodes.setdefault(event.data.get("node"), {})[rank] = event
+    return nodes
+
+
+def _on(node: object) -> str:
+    return "" if node is None else f" on node {node}"

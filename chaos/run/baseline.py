@@ -57,7 +57,7 @@ def without_faults(prepared: Prepared, scenario: Scenario) -> tuple[Scenario, Pl
         traits=prepared.traits,
         kinds={},
         draw_seed=lambda: 0,
-        platform=prepared.registered.named.traits,
+        platform=prepared.registered.platform.traits,
     )
     # The ranks take samples by it; the plan of a run without a baseline would refuse it.
     return bare.model_copy(update={"expect": Expect(loss=scenario.expect.loss)}), plan

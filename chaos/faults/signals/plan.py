@@ -1,8 +1,10 @@
-"""The plan for signals: SIGTERM with a handler, and the processes beside the ranks that a signal ends."""
+"""The plan for signals: SIGTERM with a handler, processes beside the ranks that a signal ends, and whole nodes."""
 
 from __future__ import annotations
 
 from chaos.faults.signals.plan_beside import check_beside, explain_beside
+from chaos.faults.signals.plan_node import check_node_kill
+from chaos.plan.draft import Draft
 from chaos.plan.family_rules import Occurrence, Rules
 from chaos.plan.job_effect import DEATH, NONE, JobEffect
 from chaos.plan.problems import Problems
@@ -30,6 +32,10 @@ def explain_fault(fault: Scheduled) -> str | None:
     )
 
 
-RULES = Rules(
-    order=30, listed=40, settle=settle, check=check_beside, explain_fault=explain_fault, explain=explain_beside
-)
+def check(draft: Draft, problems: Problems) -> None:
+    """Note faults of processes beside the ranks that cannot be made, or of which nothing is known afterwards."""
+    check_beside(draft, problems)
+    check_node_kill(draft, problems)
+
+
+RULES = Rules(order=30, listed=40, settle=settle, check=check, explain_fault=explain_fault, explain=explain_beside)

@@ -10,9 +10,9 @@ from chaos.evidence.fields import Fields
 from chaos.evidence.injection.conditions import Condition, condition
 from chaos.evidence.injection.deaths import death
 from chaos.evidence.injection.unresponsive import silence
-from chaos.evidence.proof import Case, Proof
+from chaos.evidence.proof import Case, Proof, all_of
 
-SIGTERM, SIGSTOP = 15, 19
+SIGKILL, SIGTERM, SIGSTOP = 9, 15, 19
 
 
 def is_stopped(evidence: Mapping[str, object]) -> bool:
@@ -51,7 +51,26 @@ def termination_doubts(case: Case) -> Iterator[Doubt]:
             )
 
 
-KILL = Proof("the kernel's exit status", ("signal",), death)
+def launcher_doubts(case: Case) -> Iterator[Doubt]:
+    """Yield every reason to doubt that SIGKILL ended the launcher of the rank's node, where the fault takes it too."""
+    if case.fault.parameters.get("with") != "launcher":
+        return
+    rank, shown = case.injection.rank, case.evidence.get("launcher")
+    if not isinstance(shown, Mapping) or shown.get("signal") != SIGKILL:
+        yield f"the launcher on the node of rank {rank} is not shown to be ended by SIGKILL", (case.landing.source,)
+        return
+    ends = [
+        event
+        for event in case.history.select("launcher.exit", attempt=case.injection.attempt)
+        if event.pid == shown.get("pid")
+    ]
+    if not ends:
+        yield f"no exit status of launcher {shown.get('pid')} is recorded", (case.landing.source,)
+    elif signal_number(ends[0].data.get("signal")) != SIGKILL:
+        yield f"launcher {shown.get('pid')} {exit_status(ends[0])}, not ended by SIGKILL", (ends[0].source,)
+
+
+KILL = Proof("the kernel's exit status", ("signal",), all_of(death, launcher_doubts))
 SUSPEND = Proof(
     "the kernel's word that the process was stopped, and its silence until it was let go", ("signal",), silence
 )

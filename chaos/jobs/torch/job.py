@@ -74,7 +74,7 @@ class TorchJob(ScriptJob):
     needs = ("torch",)
     probes = MappingProxyType({"torch": torch})
     ports = 1
-    extensions = ("chaos.agent.torch.rank_logs",)
+    extensions = ("chaos.agent.torch.interface", "chaos.agent.torch.rank_logs")
 
     def environment(self, launch: Launch) -> Mapping[str, str]:
         """Return the environment of torchrun and its ranks."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from chaos.agent.launcher.rank_variables import VARIABLE, written
@@ -38,9 +39,9 @@ def torchrun_argv(
         "-m",
         program,
         f"--nnodes={1 if place is None else place.nodes}",
-        f"--node-rank={0 if place is None else place.node}",
         f"--nproc-per-node={local}",
         *rendezvous,
+        *_of_the_node(launch),
         f"--local-addr={launch.master if place is None else place.address}",
         f"--max-restarts={restarts}",
         f"--monitor-interval={options.monitor_interval:g}",
@@ -49,8 +50,25 @@ def torchrun_argv(
     )
 
 
+def _of_the_node(launch: Launch) -> tuple[str, ...]:
+    """Return the options by which the launchers of several nodes meet, and how long they wait for each other.
+
+    c10d numbers the nodes by the order of their addresses. It finds out by the name of the host who holds the store of
+    all nodes, and nodes of one host share a name. The static rendezvous has neither, and a number for each node.
+    """
+    options, place = launch.scenario.job.torchrun, launch.place
+    if options.rendezvous == "static":
+        return (f"--node-rank={0 if place is None else place.node}",)
+    settings = [] if place is None else [f"is_host={str(place.node == 0).lower()}"]
+    if options.join_timeout is not None:
+        settings.append(f"join_timeout={math.ceil(options.join_timeout)}")
+    return (f"--rdzv-conf={','.join(settings)}",) if settings else ()
+
+
 def torchrun_environment(launch: Launch) -> Mapping[str, str]:
     """Return the environment of torchrun and its ranks: numbers of ranks, their store, the loopback interface.
+
+    On one of several nodes the agent in torchrun finds the interface (:mod:`chaos.agent.torch.interface`).
 
     torchrun gives each rank a thread of its own only if nobody says otherwise; it is said here, without its warning.
     """

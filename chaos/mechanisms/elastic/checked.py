@@ -24,14 +24,6 @@ def check(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, pr
     restarts = any(fault.effect.stops_training for fault in faults)
     for violation in (*_launcher(scenario, traits), *(_store(scenario) if restarts else ())):
         problems.add(violation.path, violation.message, text=violation.text, hint=violation.hint)
-    if scenario.cluster.nodes > 1:
-        problems.add(
-            "cluster.nodes",
-            f"{NAME} on several nodes is not yet planned by this version: each node has a torchrun, which notices the "
-            "end of ranks elsewhere later, and waits for the others",
-            text=str(scenario.cluster.nodes),
-            hint="use nodes: 1",
-        )
 
 
 def _launcher(scenario: Scenario, traits: JobTraits) -> Iterator[Violation]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaos.evidence.facts import TRAIN, exit_status, signal_number
+from chaos.evidence.facts import TRAIN, exit_status, node_of, signal_number
 from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.mechanisms.case import Case
@@ -78,7 +78,7 @@ def _says(case: Case, end: Event, kind: str) -> bool:
     """Return whether torchrun's log has a line of this kind about the process."""
     return any(
         event.kind == kind and event.fields.get("worker_pid") == end.pid
-        for event in case.artifacts.torchrun_events(TRAIN)
+        for event in case.artifacts.torchrun_events(TRAIN, node_of(end))
     )
 
 

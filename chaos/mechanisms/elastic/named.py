@@ -6,7 +6,7 @@ failure of the job, and no rule is broken by it: the statement tells a reader wh
 
 from __future__ import annotations
 
-from chaos.evidence.facts import TRAIN
+from chaos.evidence.facts import TRAIN, node_of
 from chaos.evidence.launcher.named_cause import compare, named_failures
 from chaos.history.event import Event
 from chaos.mechanisms.case import Case
@@ -14,10 +14,17 @@ from chaos.mechanisms.case import Case
 
 def note_named(case: Case, old: dict[int, Event]) -> None:
     """State the cause that torchrun names for this restart; nothing where its log or the history leaves it open."""
-    processes = {event.pid for event in old.values()}
-    named = (failure for failure in named_failures(case.artifacts.torchrun_events(TRAIN)) if failure.pid in processes)
     hits = case.window.of(case.history.select("fault.injecting", attempt=TRAIN))
-    comparison = compare(next(named, None), hits, case.history.select("rank.exit", attempt=TRAIN))
+    struck = {event.rank for event in hits}
+    nodes = {node_of(event) for rank, event in old.items() if rank in struck}
+    if len(nodes) != 1:
+        return  # each torchrun knows the ranks of its own node only
+    (node,) = nodes
+    processes = {event.pid for event in old.values() if node_of(event) == node}
+    events = case.artifacts.torchrun_events(TRAIN, node)
+    named = (failure for failure in named_failures(events) if failure.pid in processes)
+    exits = [event for event in case.history.select("rank.exit", attempt=TRAIN) if node_of(event) == node]
+    comparison = compare(next(named, None), hits, exits)
     if comparison.cause != "unknown":
         expected = f"the root cause that torchrun names in recovery {case.window.number} is compared with the fault"
         case.collector.settle(expected, comparison.reason, case.line, *comparison.where)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from chaos.mechanisms.all_ranks_plan import Restarter, refuse_others, restarted
-from chaos.plan.describe import ranks
+from chaos.plan.describe import are_lost, ranks
+from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.recovery.incident import Incident
 from chaos.plan.recovery.response import Answer, Context
 from chaos.plan.schedule import Scheduled
@@ -24,6 +25,11 @@ GROUP_TIMEOUT = "job.torchrun.group_timeout"
 _RESTARTER = Restarter(name=NAME, actor="torchrun", short="torchrun", ends="stops", source=DOCUMENT, saver_unknown=True)
 
 
+JOIN = "job.torchrun.join_timeout"
+
+JOIN_TIMEOUT = 600.0
+"""torchrun's own join timeout in seconds (``RendezvousTimeout`` of PyTorch 2.1 to 2.13)."""
+
 SHUTDOWN = 30.0
 """Seconds from torchrun's SIGTERM to its SIGKILL (``SubprocessContext._close`` of PyTorch 2.1 to 2.13)."""
 
@@ -33,10 +39,54 @@ def answer(context: Context, incident: Incident) -> Answer | None:
     if NAME not in context.on:
         return None
     refuse_others(context, _RESTARTER)
+    if any(takes_node(fault.fault) for fault in incident.faults):
+        return _node_lost(context, incident)
     _check_noticed(context, incident)
     found = restarted(context, incident, _RESTARTER)
+    _check_counted(context, found)
     noticed = _noticed(context.scenario, incident)
     return replace(found, how=f"{noticed}; {found.how}") if noticed and found.how else found
+
+
+def takes_node(fault: PlannedFault) -> bool:
+    """Return whether a fault ends the launcher of a node, with all of its ranks."""
+    return fault.effect.ends and fault.parameters.get("with") == "launcher"
+
+
+def join_timeout(scenario: Scenario) -> float:
+    """Return the seconds for which the launchers of the other nodes wait for a node that has gone."""
+    return scenario.job.torchrun.join_timeout or JOIN_TIMEOUT
+
+
+def _node_lost(context: Context, incident: Incident) -> Answer:
+    """Return the end of the job: the launchers of the other nodes wait for the node that has gone, and give up."""
+    scenario, cause = context.scenario, incident.first.path
+    wait, given = join_timeout(scenario), scenario.deadlines.end
+    if wait + SHUTDOWN > given:
+        context.problems.add(
+            f"{cause}.parameters.with",
+            f"the launchers of the other nodes wait {wait:g} s for the node that has gone ({JOIN}), and everything "
+            f"ends {given:g} s after the fault at the latest (deadlines.end)",
+            text="launcher",
+            hint=f"write a shorter {JOIN}, or a longer deadlines.end",
+        )
+    why = (
+        f"{are_lost(incident.hit)}, and with them the torchrun of their node, which nothing starts again; the others "
+        f"stop their ranks, wait {wait:g} s for the node ({JOIN}) and then end the job ({DOCUMENT})"
+    )
+    return Answer(None, why, cause, ends=True, loss=context.loss(incident), dead=incident.hit)
+
+
+def _check_counted(context: Context, found: Answer) -> None:
+    """Note a job of several nodes that is to come to its limit of restarts: each torchrun counts its own."""
+    if found.ends and found.recovery is None and found.dead and context.scenario.cluster.nodes > 1:
+        context.problems.add(
+            "job.restart_limit",
+            "each torchrun counts the restarts that its own ranks have caused, and which of them fail first depends on "
+            "timing, so it is not known after which fault the job ends",
+            text=str(context.scenario.job.restart_limit),
+            hint="use nodes: 1, or a higher limit",
+        )
 
 
 def is_silent(fault: Scheduled) -> bool:

@@ -21,6 +21,7 @@ _NO_NAMES = without_names(
     "local-networks are in network namespaces that reach no resolver, all others share this host's, which is never "
     "changed"
 )
+_OTHER_HOSTS = "it needs a platform with other hosts: --platform ssh"
 _ON_NODES = frozenset({"process", "agent", "files", "mounts", "resources"})
 NETWORKS_NAME = "local-networks"
 
@@ -57,8 +58,8 @@ KIND = PlatformKind(
     traits=PlatformTraits(
         one_launcher=True,
         harness_machine=True,
-        for_hosts="use nodes: 1, or the platform ssh or kubernetes for jobs on several hosts",
-        for_machine="it needs a platform with other hosts: --platform ssh",
+        for_hosts="use nodes: 1, network: true for nodes on this host, or the platform ssh or kubernetes for hosts",
+        for_machine=_OTHER_HOSTS,
     ),
     unsupported=_NO_NAMES,
     own_limits=True,
@@ -69,6 +70,7 @@ NODES = PlatformKind(
     make=_nodes,
     order=10,
     network=NETWORKS_NAME,
+    traits=PlatformTraits(harness_machine=True, for_machine=_OTHER_HOSTS),
     carries=_ON_NODES,
     unsupported=_NO_NAMES,
     own_limits=True,
@@ -79,6 +81,7 @@ NETWORKS = PlatformKind(
     name=NETWORKS_NAME,
     make=_networks,
     order=11,
+    traits=PlatformTraits(harness_machine=True, for_machine=_OTHER_HOSTS),
     carries=_ON_NODES | {NETWORK},
     unsupported=_NO_NAMES,
     needs=("network-namespaces",),

@@ -15,6 +15,7 @@ from chaos.history.writer import HistoryWriter
 from chaos.machine.job.processes import FoundProcess
 from chaos.machine.job.protocol import Job, launchers_of
 from chaos.machine.linux.process import ProcessIdentity
+from chaos.platforms.nodes_job import ranks_of
 from chaos.run.launch.cause import last_error
 from chaos.run.launch.channel import AtBarrier, Channel, EndpointHello, Hello, Message, RefusedCaller
 from chaos.run.launch.follow import LogFollower, RankFollower
@@ -297,6 +298,7 @@ class Attempt:
             self._refused[hello.rank] = f"process {hello.pid} {what}"
             hello.connection.close()
             return
+        self._check_node(hello)
         self.ranks[hello.rank] = caller.identity
         self._processes[caller.identity] = hello.rank
         self._exited.pop(hello.rank, None)  # of its process before this one
@@ -308,6 +310,15 @@ class Attempt:
             self._watch.joined()
         self._record("rank.found", rank=hello.rank, pid=hello.pid, start_time=start_time, ppid=caller.ppid, **where)
         hello.connection.answer({"message": "welcome", "armed": self._injection.armed_for(hello.rank)})
+
+    def _check_node(self, hello: Hello) -> None:
+        """Raise JobFailed where a rank is on another node than the plan has it: faults of a node would hit others."""
+        nodes = len(launchers_of(self._job))
+        if hello.node is not None and hello.rank not in ranks_of(hello.node, nodes, self._size):
+            raise JobFailed(
+                f"rank {hello.rank} is on node {hello.node}, against the plan: the launcher numbers the nodes in "
+                f"another order (torchrun by their addresses); see {self._logs_dir}"
+            )
 
     def _welcome_endpoint(self, hello: EndpointHello, caller: FoundProcess | None) -> None:
         """Welcome a control endpoint that has proved itself.

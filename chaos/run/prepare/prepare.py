@@ -141,7 +141,7 @@ def _planned(
         traits=examined.traits,
         kinds={name: planned_kind(kind, scenario) for name, kind in registered.kinds.items()},
         draw_seed=count(fresh_seed() if draw_seed is None else draw_seed).__next__,
-        platform=registered.named.traits,
+        platform=registered.platform.traits,
     )
     equivalence = plan.equivalence
     if not equivalence.exact:

@@ -78,6 +78,12 @@ class Torchrun(Model):
     monitor_interval: Seconds = Field(
         0.1, gt=0, description="Time between two looks at the ranks (--monitor-interval)."
     )
+    join_timeout: Seconds | None = Field(
+        None,
+        gt=0,
+        description="Time that the launchers wait for each other (--rdzv-conf join_timeout). Default: torchrun's, "
+        "10 min.",
+    )
     store: Literal["own", "shared"] = Field(
         "own",
         description="Store in which ranks find each other: their own for each start, or torchrun's, which it shares "

@@ -85,6 +85,20 @@ def test_a_node_starts_its_own_ranks_and_meets_at_the_first_node(launch: Any, tm
     assert "GLOO_SOCKET_IFNAME" not in command.environment
 
 
+def test_the_first_of_several_nodes_holds_the_store_whatever_the_names_of_hosts_are(
+    launch: Any, tmp_path: Path
+) -> None:
+    def conf(node: int, **options: str) -> list[str]:
+        place = Place(node, 2, (2 * node, 2 * node + 1), 4, f"10.0.0.{node + 1}", "10.0.0.1", tmp_path)
+        argv = KIND.command(launch(scenario(torchrun=options), place=place)).argv
+        assert not any(word.startswith("--node-rank") for word in argv), "c10d numbers the nodes by their addresses"
+        return [word for word in argv if word.startswith("--rdzv-conf")]
+
+    assert conf(0) == ["--rdzv-conf=is_host=true"]
+    assert conf(1, join_timeout="20s") == ["--rdzv-conf=is_host=false,join_timeout=20"]
+    assert not any(word.startswith("--rdzv-conf") for word in KIND.command(launch(scenario())).argv)
+
+
 def test_a_launcher_of_the_users_own_takes_the_place_of_torchrun(launch: Any) -> None:
     own = scenario(command=["accelerate", "launch", "--num_processes={ranks}"])
     command = KIND.command(launch(own))

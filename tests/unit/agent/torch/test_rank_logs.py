@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import DEVNULL
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -60,3 +61,48 @@ def test_output_that_the_launcher_redirects_itself_stays_there(popen: Any, tmp_p
 def test_a_process_that_is_no_rank_has_no_log(popen: Any, tmp_path: Path) -> None:
     assert popen(args=PRINT, env={"WORD": "word"}, stdout=DEVNULL, stderr=DEVNULL).wait() == 0
     assert list(tmp_path.iterdir()) == []
+
+
+def agents(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, **where: Any) -> Any:
+    """Return a launcher of torchrun that deletes the files of an earlier start with the same number, as it does."""
+
+    class LocalElasticAgent:
+        _remaining_restarts = 3
+
+        def _start_workers(self, group: Any) -> str:
+            directory = tmp_path / f"attempt_{group.spec.max_restarts - self._remaining_restarts}"
+            shutil.rmtree(directory, ignore_errors=True)
+            directory.mkdir()
+            (directory / "error.json").write_text(str(len(list(tmp_path.iterdir()))))
+            return "started"
+
+    module: Any = ModuleType("torch.distributed.elastic.agent.server.local_elastic_agent")
+    module.LocalElasticAgent = LocalElasticAgent
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    launcher: Any = LocalElasticAgent()
+    vars(launcher).update(where)
+    return launcher
+
+
+@pytest.mark.parametrize("release", ["2.1", "2.13"])
+def test_the_files_of_an_earlier_start_with_the_same_number_are_kept(
+    monkeypatch: pytest.MonkeyPatch, popen: Any, tmp_path: Path, release: str
+) -> None:
+    of_logs = SimpleNamespace(_run_log_dir=str(tmp_path))
+    where = {"_log_dir": str(tmp_path)} if release == "2.1" else {"_logs_specs": of_logs}
+    launcher = agents(monkeypatch, tmp_path, **where)
+    settings = Configuration(run="run-1", attempt="train", history="", stacks=str(tmp_path))
+    install(Agent(settings, Place("other", None, None), AfterImport()))
+    group = SimpleNamespace(spec=SimpleNamespace(max_restarts=3))
+    assert [launcher._start_workers(group) for _ in range(3)] == ["started"] * 3
+    kept = {path.name: (path / "error.json").read_text() for path in tmp_path.iterdir()}
+    assert kept == {"attempt_0.before-1": "1", "attempt_0.before-2": "2", "attempt_0": "3"}
+
+
+def test_a_release_without_these_names_starts_its_ranks_all_the_same(
+    monkeypatch: pytest.MonkeyPatch, popen: Any, tmp_path: Path
+) -> None:
+    launcher = agents(monkeypatch, tmp_path)
+    settings = Configuration(run="run-1", attempt="train", history="", stacks=str(tmp_path))
+    install(Agent(settings, Place("other", None, None), AfterImport()))
+    assert launcher._start_workers(SimpleNamespace(spec=SimpleNamespace(max_restarts=3))) == "started"

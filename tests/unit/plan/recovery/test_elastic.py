@@ -220,10 +220,58 @@ def test_a_finding_shows_a_shared_store(plan: Planner, options: dict[str, str]) 
     assert plan(job={**JOB, "torchrun": options}).response.mechanism is None  # its fault-free run
 
 
-def test_several_nodes_are_refused(plan: Planner) -> None:
-    assert "ELASTIC on several nodes is not yet planned" in plan.refused(
-        kill(7), job=JOB, cluster={"ranks": 4, "nodes": 2}
-    )
+TWO_NODES = {"ranks": 4, "nodes": 2}
+NODE = {"kind": "kill", "target": {"node": 1}, "trigger": {"step": 7, "phase": "forward"}}
+NODE_WITH_LAUNCHER = {**NODE, "parameters": {"with": "launcher"}}
+
+
+def test_on_several_nodes_all_ranks_start_again(plan: Planner) -> None:
+    recovery = plan(kill(7), job=JOB, cluster=TWO_NODES).response.recoveries[0]
+    assert (recovery.mechanism, recovery.restarted, recovery.step) == ("ELASTIC", (0, 1, 2, 3), 4)
+    assert plan(NODE, job=JOB, cluster=TWO_NODES).response.mechanism == "ELASTIC"  # its torchrun lives
+
+
+def test_a_node_that_is_lost_with_its_torchrun_ends_the_job_by_the_join_timeout(plan: Planner) -> None:
+    job = {**JOB, "torchrun": {"join_timeout": "20s"}}
+    planned = plan(NODE_WITH_LAUNCHER, job=job, cluster=TWO_NODES, expect={"resume": {"step": 5}})
+    assert planned.response.mechanism == "none"
+    assert planned.resume.resume_step == 5
+    assert any("wait 20 s for the node (job.torchrun.join_timeout)" in why for why in planned.explanation.reasons)
+
+
+def test_a_join_timeout_beyond_the_end_of_the_run_is_refused(plan: Planner) -> None:
+    text = plan.refused(NODE_WITH_LAUNCHER, job=JOB, cluster=TWO_NODES)
+    assert "wait 600 s for the node that has gone" in text
+    assert "write a shorter job.torchrun.join_timeout" in text
+
+
+def test_the_limit_of_restarts_on_several_nodes_is_refused(plan: Planner) -> None:
+    text = plan.refused(kill(7), job={**JOB, "restart_limit": 0}, cluster=TWO_NODES)
+    assert "each torchrun counts the restarts that its own ranks have caused" in text
+
+
+@pytest.mark.parametrize(
+    ("target", "cluster", "words"),
+    [
+        ({"node": 0}, {"ranks": 4}, "one launcher starts all ranks"),
+        ({"rank": 3}, TWO_NODES, "other ranks of the node would train on without a launcher"),
+        ({"ranks": [0, 1, 2, 3]}, TWO_NODES, "it takes every node"),
+        ({"role": "launcher"}, TWO_NODES, "has no launcher with it"),
+    ],
+)
+def test_a_launcher_is_taken_with_its_whole_node_only(
+    plan: Planner, target: dict[str, Any], cluster: dict[str, Any], words: str
+) -> None:
+    job = {**JOB, "torchrun": {"join_timeout": "20s"}}
+    assert words in plan.refused({**NODE_WITH_LAUNCHER, "target": target}, job=job, cluster=cluster)
+
+
+def test_a_launcher_is_taken_only_where_it_stays_and_something_plans_what_follows(plan: Planner) -> None:
+    text = plan.refused(NODE_WITH_LAUNCHER, job={**JOB, "protection": ()}, cluster=TWO_NODES)
+    assert "nothing says what the launchers of the other nodes do then" in text
+    other = Planner(traits=JobTraits(frozenset(PHASE_ORDER), "mindspore"), effects=EFFECTS)
+    text = other.refused(NODE_WITH_LAUNCHER, job={"kind": "plain", "steps": 12}, cluster=TWO_NODES)
+    assert "may have ended when it has started the ranks" in text
 
 
 def test_mechanisms_of_mindspore_are_refused_beside_it(plan: Planner) -> None:
