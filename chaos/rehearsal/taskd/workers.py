@@ -14,7 +14,7 @@ from chaos.base.rank_sets import rank_set
 
 FUNCTIONS = ("KILL_WORKER", "START_ALL_WORKER", "START_WORKER_LIST", "MONITOR")
 
-_ALL = -1
+ALL = -1
 _END_SECONDS = 30.0
 _EACH_ENDS = 0.5
 _POLL_SECONDS = 0.01
@@ -55,7 +55,7 @@ class Workers:
 
     def look(self) -> list[Worker]:
         """Return all ranks' processes, by rank."""
-        states: Mapping[int, Mapping[str, Any]] = self._functions["MONITOR"]([_ALL])
+        states: Mapping[int, Mapping[str, Any]] = self._functions["MONITOR"]([ALL])
         return [
             Worker(rank, state["pid"], state["status"])
             for rank, state in sorted(states.items())
@@ -79,7 +79,7 @@ class Workers:
 
     def end_all(self) -> None:
         """Kill every rank and wait until all have ended."""
-        self._functions["KILL_WORKER"]([_ALL])
+        self._functions["KILL_WORKER"]([ALL])
         self._await_end({worker.rank for worker in self.look()})
 
     def end(self, ranks: Collection[int]) -> None:

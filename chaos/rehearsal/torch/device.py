@@ -53,6 +53,7 @@ class TorchDevice(Fabric):
 
     def _process_group(self, store: Any, rank: int, size: int, timeout: Any) -> Any:
         del store, timeout
+        self.join()
         return process_group_class()(rank, size, self)
 
     def plug(self, module: ModuleType) -> None:

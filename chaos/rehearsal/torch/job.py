@@ -30,6 +30,8 @@ from chaos.scenario.models.scenario import Scenario
 _ROOM = Path(__file__).parent
 _CHECKPOINTS = "checkpoints"
 _EDITED = "chaos.rehearsal.torch.edited_torchrun"
+_UNDER_TASKD = "chaos.rehearsal.torch.taskd_torchrun"
+_HAS = {"job.agent", "job.torchrun.edited"}
 _ARGUMENTS = {
     "dump": "--enable-high-availability",
     "retry": "--enable-hbmfault-repair",
@@ -52,7 +54,7 @@ class TorchRehearsalJob(JobKind):
         storage=_CHECKPOINTS,
         gradients=False,
         mindspore=False,
-        mechanisms=frozenset({"TTP", "UCE", "HCCE", "TSP"}),
+        mechanisms=frozenset({"TTP", "UCE", "HCCE", "TSP", "ARF"}),
         vendor=Vendor(
             framework="MindIO TFT",
             document="MindCluster, MindIO TFT with MindSpeed-LLM",
@@ -64,7 +66,7 @@ class TorchRehearsalJob(JobKind):
         own_ports=frozenset({"communicator"}),
         rules=check,
         lacks={
-            **{key: why for key, why in TorchJob.traits.lacks.items() if key != "job.torchrun.edited"},
+            **{key: why for key, why in TorchJob.traits.lacks.items() if key not in _HAS},
             "job.script": "has a loop of its own and runs no script",
             "job.command": "is started by torchrun",
             "job.checkpoint_interval": "saves end-of-life checkpoints only",
@@ -115,7 +117,7 @@ class TorchRehearsalJob(JobKind):
             **_sdk_environment(launch, controller_port),
         }
         path = (_ROOM / "site", *protection_path(launch))
-        program = _EDITED if job.torchrun.edited else TORCHRUN
+        program = _UNDER_TASKD if job.agent else _EDITED if job.torchrun.edited else TORCHRUN
         argv = torchrun_argv(launch, script, port=torchrun_port, restarts=0, program=program)
         return Command(argv, environment, path)
 
@@ -136,8 +138,7 @@ def _sdk_environment(launch: Launch, port: int) -> dict[str, str]:
     MindSpeed-LLM has port 8000 for all jobs of a host, and no variable for it: here it is a free port.
     """
     environment = protection_environment(launch, port)
-    for name in ("MINDIO_FOR_MINDSPORE", "MS_TFT_IP", "MS_TFT_PORT"):
-        environment.pop(name, None)
+    environment.pop("MINDIO_FOR_MINDSPORE", None)
     if needs_sdk(launch.scenario.job):
         environment |= {"TTP_ADDR": launch.master, "TTP_PORT": str(port)}
     return environment

@@ -14,10 +14,14 @@ import torch
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from chaos.agent.torch.optimizers import hyperparameters_of
 from chaos.rehearsal.torch import machine
 from chaos.rehearsal.torch.checkpoints import Checkpoints
 from chaos.rehearsal.torch.device import BACKEND
 from chaos.rehearsal.torch.model import State
+
+JOINED = "ARF FINISH"
+"""The error that ends the first training of a process in a lost one's place: its state is still to come."""
 
 
 def argument_parser() -> argparse.ArgumentParser:
@@ -80,7 +84,11 @@ class Trainer:
         An error in a backward run leaves a reducer behind that waits for the rest of its gradients. No weights are sent
         at the beginning: all ranks have the same, and what a repair has missed must not be put right here.
         """
-        training, state = self._device.training, self._state
+        training, state, tolerance = self._device.training, self._state, self._tolerance
+        if tolerance is not None and tolerance.joins:
+            tolerance.joins = False
+            training.joins()
+            raise RuntimeError(JOINED)
         training.begin(state.iteration, state.named())
         wrapped = DistributedDataParallel(state.model, init_sync=False)
         while state.iteration < self._arguments.train_iters:
@@ -104,7 +112,7 @@ class Trainer:
         self._device.update_ends()
         if tolerance is not None:
             tolerance.end_update()
-        training.step_end(loss.detach(), [points, labels])
+        training.step_end(loss.detach(), [points, labels], hyperparameters_of([state.optimizer]))
         if self._device.rank == self._device.ranks - 1:
             _log(state.iteration, self._arguments.train_iters, loss.item())
         if tolerance is not None:

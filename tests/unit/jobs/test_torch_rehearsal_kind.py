@@ -50,6 +50,20 @@ def test_the_controller_has_the_port_that_was_leased(tmp_path: Path) -> None:
     assert "--load" in command.argv and "--enable-hbmfault-repair" not in command.argv
 
 
+@pytest.mark.parametrize(
+    ("job", "program"),
+    [
+        ({}, "torch.distributed.run"),
+        ({"torchrun": {"edited": True}}, "chaos.rehearsal.torch.edited_torchrun"),
+        ({"agent": True}, "chaos.rehearsal.torch.taskd_torchrun"),
+    ],
+)
+def test_torchrun_is_as_it_is_or_edited_or_under_taskd(tmp_path: Path, job: dict[str, Any], program: str) -> None:
+    command = KIND.command(launch(scenario(["TTP"], **job), tmp_path))
+    assert command.argv[1:3] == ("-m", program)
+    assert ("MINDX_TASK_ID" in command.environment) == ("agent" in job), "then rank 0 starts no controller"
+
+
 def test_every_stand_in_is_named_with_its_layer() -> None:
     layers = {part.layer: part.part for part in KIND.simulated(scenario(["UCE"]), "standin")}
     assert layers.keys() == {"framework", "device layer", "SDK"}
@@ -62,11 +76,11 @@ def test_the_vendors_sdk_is_refused_before_it_starts(tmp_path: Path) -> None:
     KIND.prepare(launch(scenario([]), tmp_path, sdk="vendor"))
 
 
-def plan(tmp_path: Path, fault: str, protection: str, more: str = "") -> Plan:
+def plan(tmp_path: Path, fault: str, protection: str, more: str = "", job: str = "") -> Plan:
     path = tmp_path / "x.yaml"
     path.write_text(
         f"chaos: 1\nname: x\ncluster: {{ranks: 4}}\njob: {{kind: torch-rehearsal, steps: 12, protection: "
-        f"[{protection}]}}\nfaults:\n  - {fault}\nexpect: {{{more}}}\n"
+        f"[{protection}]{job}}}\nfaults:\n  - {fault}\nexpect: {{{more}}}\n"
     )
     loaded = load_scenario(path, names=known_names())
     return plan_cell(loaded, loaded.cells[0])
@@ -87,6 +101,24 @@ def test_a_loss_leaves_one_file_in_megatrons_layout(tmp_path: Path) -> None:
     assert planned.response.mechanism == "TTP"
     assert planned.checkpoint is not None
     assert planned.checkpoint.files == {0: "iter_0000006/mp_rank_00/model_optim_rng.pt"}
+
+
+def test_a_rank_is_replaced_by_the_clusters_agent(tmp_path: Path) -> None:
+    (recovery,) = plan(tmp_path, KILL, "TTP, ARF", job=", agent: true").response.recoveries
+    assert (recovery.mechanism, recovery.step, recovery.restarted) == ("ARF", 6, (2,))
+
+
+@pytest.mark.parametrize(
+    ("fault", "job", "words"),
+    [
+        (KILL, "", "torchrun itself starts no single rank again"),
+        (KILL.replace("rank: 2", "rank: 0"), ", agent: true", "replacement of rank 0 is not yet supported"),
+        (KILL, ", agent: true, torchrun: {edited: true}", "which ends none by itself"),
+    ],
+)
+def test_a_replacement_that_cannot_be_shown_is_refused(tmp_path: Path, fault: str, job: str, words: str) -> None:
+    with pytest.raises(ScenarioError, match=words):
+        plan(tmp_path, fault, "TTP, ARF", job=job)
 
 
 @pytest.mark.parametrize(

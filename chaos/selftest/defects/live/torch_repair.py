@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from chaos.selftest.defect import Defect
 
-REPAIRED, SAVED = "live-torch-uce", "live-torch-ttp"
+REPAIRED, REPLACED, SAVED = "live-torch-uce", "live-torch-arf", "live-torch-ttp"
 
 
 def _defect(name: str, what: str, base: str, inside: str, check: str, *reason: str) -> Defect:
@@ -45,6 +45,15 @@ DEFECTS = (
         "other_noise",
         "loss",
         "every loss equals the fault-free run's, bit for bit",
+    ),
+    _defect(
+        "torch-replacement-loses-moments",
+        "The new process of a lost rank keeps the weights of its replica, and has moments of zero.",
+        REPLACED,
+        "moments_lost",
+        "resume",
+        "rank 1 held another state than that of step 3",
+        "optimizer.exp_avg",
     ),
     _defect(
         "torch-dump-loses-moments",

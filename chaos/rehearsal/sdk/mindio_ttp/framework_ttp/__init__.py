@@ -116,10 +116,16 @@ def tft_init_processor(
 
 
 def tft_start_processor(master_ip: str, port: int, local_ip: str = "") -> None:
-    """Connect this rank to the controller."""
+    """Connect this rank to the controller.
+
+    For PyTorch, the new process of a lost rank returns when the others are about to rebuild their groups.
+    """
     del local_ip
     _running().start(master_ip, port)
     atexit.register(_leave_in_order)
+    if _running().reboot and not for_mindspore():
+        _running().report_error(ReportState.RS_INIT_FINISH.value)
+        _running().wait_next_action()
 
 
 def _leave_in_order() -> None:
