@@ -21,7 +21,9 @@ Bases are separated by spaces. Events ``of rank R`` are those of that rank alone
 needed, and the events of this rank never are. All others are of any rank.
 """
 
-_TORCH = "live-torch-elastic live-torch-resume"
+_ELASTIC = "live-torch-elastic live-torch-fsdp live-torch-hsdp live-torch-zero"
+_RESUMED = "live-torch-damage live-torch-resume"
+_TORCH = f"{_ELASTIC} {_RESUMED}"
 
 _ALL = (
     "arf exit harmless hcce held host-reboot in-vain live-plain-damage "
@@ -34,17 +36,20 @@ ALLOWED_GAPS: AllowedGaps = MappingProxyType(
         "The end of a save counts; a beginning alone is the trace of a broken-off save.": {
             "checkpoint.begin in attempt train": "held host-reboot in-vain live-plain-damage pods rsc slices tolerant "
             f"tre ttp {_TORCH}",
-            "checkpoint.begin in attempt resume": "live-plain-damage live-torch-resume slices ttp",
+            "checkpoint.begin in attempt resume": f"live-plain-damage {_RESUMED} slices ttp",
         },
         "The states of the fault-free run are compared, and not its files.": {
             "the baseline's checkpoint.begin in attempt train": _TORCH,
             "the baseline's checkpoint.end in attempt train": _TORCH,
         },
         "No rank of the resumed job saves over a file from which it could have gone on.": {
-            "checkpoint.remembered in attempt resume": "live-torch-resume",
+            "checkpoint.remembered in attempt resume": _RESUMED,
+        },
+        "The plan says that the optimizer's state is spread over the ranks.": {
+            "state.sharded in attempt train": "live-torch-zero",
         },
         "Without it the phase import lasts until the load of the checkpoint.": {
-            "group.ready in attempt train": "live-torch-elastic",
+            "group.ready in attempt train": _ELASTIC,
         },
         "The file holds the saved state, and the loaded state is compared with it.": {
             "checkpoint.end in attempt train": "held host-reboot in-vain pods tolerant",
@@ -58,27 +63,27 @@ ALLOWED_GAPS: AllowedGaps = MappingProxyType(
             "handler.enter of rank 1 in attempt train": "held host-reboot",
         },
         "The states after every step before the fault are compared, too.": {
-            "initial in attempt train": "exit harmless held host-reboot in-vain live-plain-damage live-torch-resume "
+            "initial in attempt train": f"exit harmless held host-reboot in-vain live-plain-damage {_RESUMED} "
             "slices tsp ttp",
             "the baseline's initial in attempt train": _ALL,
         },
         "The harness records a rank's exit status, too; only a restart of all ranks needs the launcher's record.": {
-            "child.exit in attempt train": "arf exit live-torch-resume uce",
-            "child.exit in attempt resume": "live-torch-resume",
+            "child.exit in attempt train": f"arf exit {_RESUMED} uce",
+            "child.exit in attempt resume": _RESUMED,
         },
         "In a launch that must fail the ranks' own exits count.": {
-            "launcher.exit in attempt train": "held host-reboot in-vain live-plain-damage live-torch-resume pods "
+            "launcher.exit in attempt train": f"held host-reboot in-vain live-plain-damage {_RESUMED} pods "
             "slices tolerant ttp",
         },
         "A rank is known by its identification and its agent; this event only adds suspicion.": {
             "launcher.found in attempt train": " ".join(
-                base for base in _ALL.split() if base not in ("live-torch-elastic", "rsc", "tolerant")
+                base for base in _ALL.split() if base not in {*_ELASTIC.split(), "rsc", "tolerant"}
             ),
-            "launcher.found in attempt resume": "held host-reboot in-vain live-plain-damage live-torch-resume pods "
+            "launcher.found in attempt resume": f"held host-reboot in-vain live-plain-damage {_RESUMED} pods "
             "slices ttp",
         },
         "The steps of the first launch begin with 1.": {
-            "train.begin in attempt train": "held host-reboot in-vain live-plain-damage live-torch-resume slices ttp",
+            "train.begin in attempt train": f"held host-reboot in-vain live-plain-damage {_RESUMED} slices ttp",
         },
         "No launch goes on from a launch that just ends: its steps count by the digests after them.": {
             "step.begin of rank 0 in attempt train": "exit",
@@ -90,8 +95,8 @@ ALLOWED_GAPS: AllowedGaps = MappingProxyType(
             "ranks.placed": "pods",
         },
         "The last step shows that a rank trained to its end; this event adds that a last save was due after it.": {
-            "train.end in attempt train": "live-torch-elastic rsc tre",
-            "train.end in attempt resume": "live-plain-damage live-torch-resume slices ttp",
+            "train.end in attempt train": f"{_ELASTIC} rsc tre",
+            "train.end in attempt resume": f"live-plain-damage {_RESUMED} slices ttp",
         },
         "The number of updates in a step only adds suspicion if the scenario says that it is one.": {
             "the baseline's train.begin in attempt train": _ALL,
@@ -104,7 +109,7 @@ ALLOWED_GAPS: AllowedGaps = MappingProxyType(
             "writer.start in attempt train": _ALL.replace("host-reboot ", ""),
             "writer.start of rank 0 in attempt train": "host-reboot",
             "writer.start of rank 1 in attempt train": "host-reboot",
-            "writer.start in attempt resume": "held host-reboot in-vain live-plain-damage live-torch-resume pods "
+            "writer.start in attempt resume": f"held host-reboot in-vain live-plain-damage {_RESUMED} pods "
             "slices tolerant ttp",
             "the baseline's writer.start": _ALL,
             "the baseline's writer.start in attempt train": _ALL,

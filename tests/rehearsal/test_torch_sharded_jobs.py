@@ -103,3 +103,21 @@ def test_shards_that_the_scenario_does_not_name_are_unknown_and_nobody_fails(
     done = fresh.run(path)
     assert done.code == 2, done
     assert f"write cluster.parallel.shard: {shard}" in done.run.result["headline"]["text"]
+
+
+IN_THE_BACKGROUND = """            pending = checkpoint.async_save(
+                state_of(model, optimizer, schedule, step),
+                checkpoint_id=unfinished,
+                process_group=distributed.new_group(backend="gloo"),
+            )
+            pending.result()
+"""
+
+
+def test_saves_in_the_background_of_several_ranks_are_good_to_go_on_from(fresh: Chaos, tmp_path: Path) -> None:
+    saved = "            checkpoint.save(state_of(model, optimizer, schedule, step), checkpoint_id=unfinished)\n"
+    done = run(fresh, tmp_path, "torch-fsdp-kill-rank", saved, IN_THE_BACKGROUND)
+    assert done.code == 0, done
+    written = done.run.history.select("checkpoint.written", attempt="train")
+    assert {event.rank for event in written} == {0, 1, 2, 3}
+    assert all(event.data["ok"] and event.data["asynchronous"] for event in written)

@@ -73,10 +73,25 @@ def judge_shards(plan: Plan, history: History, collector: Collector) -> None:
     for attempt in attempts:
         for found in contradictions(plan, history, attempt):
             collector.unknown(EXPECTED, found.text, *found.where, data=about(found.ranks))
+        _judge_recorded(plan, history, attempt, collector)
     recorded = [shards for attempt in attempts if (shards := recorded_shards(history, attempt)).events]
     if recorded:
         places = [event.source for shards in recorded for event in shards.events.values()]
         collector.settle(EXPECTED, f"by the records of {len(recorded[0].events)} ranks", *places[:5])
+
+
+def _judge_recorded(plan: Plan, history: History, attempt: str, collector: Collector) -> None:
+    """Judge that every rank that has trained says which ranks hold its shards, where any rank does.
+
+    Where each rank has shards of its own, nothing else shows that any rank holds some.
+    """
+    if plan.layout.shard == "full" and not history.select("initial", attempt=attempt):
+        collector.unknown(EXPECTED, f"no rank has recorded in attempt {attempt} what it holds")
+    holders = recorded_shards(history, attempt).holders
+    silent = sorted(set(digests(history, attempt)) - set(holders)) if holders else []
+    if silent:
+        observation = f"{ranks_text(silent)} has not recorded which ranks hold the same shards in attempt {attempt}"
+        collector.unknown(EXPECTED, observation, data=about(silent))
 
 
 def contradictions(plan: Plan, history: History, attempt: str) -> Iterator[Contradiction]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.at_resume import state_at_resume, step_at_resume
-from chaos.evidence.checkpoints.damage import as_saved
+from chaos.evidence.checkpoints.damage import as_saved, is_damaged
 from chaos.evidence.checkpoints.owner import owners_of
 from chaos.evidence.checkpoints.periodic import by_path, counted
 from chaos.evidence.checkpoints.whole import holds
@@ -20,6 +20,7 @@ from chaos.observe.checkpoints.checkpoint import CheckpointError
 from chaos.plan.model import Plan
 
 TOGETHER = "all ranks go on from one step"
+UNDAMAGED = "no rank loads a checkpoint that a fault has damaged"
 
 
 def judge_apart(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
@@ -37,6 +38,17 @@ def judge_apart(plan: Plan, history: History, artifacts: Artifacts, collector: C
         observation = f"rank {low} held the checkpoint of step {held[low][0]}, rank {high} that of step {held[high][0]}"
         first = [held[rank][1] for rank in (low, high)]
         collector.fail(TOGETHER, observation, *places(first), data=about((low, high), step=held[low][0]))
+
+
+def judge_damaged(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
+    """Fail where all loads of a rank that count are of damaged files, whatever the others have loaded."""
+    files = by_path(owners_of(history, artifacts).owned)
+    for rank in range(plan.layout.ranks):
+        loads = counted(plan, history, artifacts, files, rank)
+        paths = [str(load.data.get("path")) for load in loads]
+        if paths and all(is_damaged(history, path) for path in paths):
+            where = artifacts.recorded(paths[0])
+            collector.fail(UNDAMAGED, f"rank {rank} loaded {where}", *places(loads[:1]), data=about(rank, file=where))
 
 
 def _held(plan: Plan, history: History, artifacts: Artifacts, rank: int) -> tuple[int, Event] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chaos.checks.loss import by_log
-from chaos.checks.resume.apart import judge_apart
+from chaos.checks.resume.apart import judge_apart, judge_damaged
 from chaos.checks.resume.batches import judge_batches
 from chaos.checks.resume.damage_met import judge_met
 from chaos.checks.resume.other_step import judge_other_step
@@ -62,6 +62,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     saved = resumed_from(plan, history, artifacts)
     if saved is None:
         judge_apart(plan, history, artifacts, collector)
+        judge_damaged(plan, history, artifacts, collector)
         observation, where = why_unknown(plan, history, artifacts)
         collector.unknown("the step to resume from is known", observation, *where)
         collector.close()

@@ -8,6 +8,7 @@ they are, so that a resumed job sums its gradients in the same order.
 from __future__ import annotations
 
 import argparse
+import hashlib
 from pathlib import Path
 
 import torch
@@ -25,11 +26,29 @@ def data(size: int) -> TensorDataset:
     return TensorDataset(torch.randn(size, FEATURES, generator=draw), torch.randint(CLASSES, (size,), generator=draw))
 
 
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def is_as_saved(path: Path) -> bool:
+    """Return whether a checkpoint has the digest that was written beside it."""
+    return path.with_suffix(".sha256").read_text() == digest(path)
+
+
+def common(paths: list[Path]) -> list[Path]:
+    """Return the paths of the steps for which every rank has one."""
+    every: list[list[str]] = [[] for _ in range(distributed.get_world_size())]
+    distributed.all_gather_object(every, [path.name for path in paths])
+    return [path for path in paths if all(path.name in names for names in every)]
+
+
 def main() -> None:
     """Train; go on from the rank's own newest checkpoint, if there is one."""
     options = argparse.ArgumentParser()
     options.add_argument("--steps", type=int, required=True)
     options.add_argument("--save-every", type=int, required=True)
+    options.add_argument("--verify", action="store_true", help="pass over checkpoints that have changed")
     args = options.parse_args()
     distributed.init_process_group("gloo")
     rank, ranks = distributed.get_rank(), distributed.get_world_size()
@@ -47,7 +66,10 @@ def main() -> None:
 
     done, directory = 0, Path("checkpoints", f"rank_{rank}")
     directory.mkdir(parents=True, exist_ok=True)
-    if saved := sorted(directory.glob("step-*.pt"), key=lambda path: int(path.stem.removeprefix("step-"))):
+    saved = sorted(directory.glob("step-*.pt"), key=lambda path: int(path.stem.removeprefix("step-")))
+    if args.verify:
+        saved = common([path for path in saved if is_as_saved(path)])
+    if saved:
         state = torch.load(saved[-1], weights_only=True)
         model.load_state_dict(state["model"])
         optimizer.load_state_dict(state["optimizer"])
@@ -67,6 +89,8 @@ def main() -> None:
             unfinished = directory / f"step-{step}.tmp"
             state = {"step": step, "model": model.state_dict(), "optimizer": optimizer.state_dict()}
             torch.save({**state, "schedule": schedule.state_dict(), "random": torch.get_rng_state()}, unfinished)
+            if args.verify:
+                unfinished.with_suffix(".sha256").write_text(digest(unfinished))
             unfinished.replace(directory / f"step-{step}.pt")
             distributed.barrier()
     distributed.destroy_process_group()

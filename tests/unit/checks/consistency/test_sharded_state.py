@@ -90,3 +90,19 @@ def test_whole_weights_are_no_shards(run: GoodRun, judged: Judge, *, same: bool)
         for name in [name for name in event["parameters"] if name not in (WEIGHT, SLOT)]:
             del event["parameters"][name]
     assert bool(said(judged(run), "consistency", "unknown", "hold the same weights")) is same
+
+
+def test_shards_of_which_nobody_has_a_record_are_unknown(run: GoodRun, judged: Judge) -> None:
+    run.replan(shard="full", replica_groups=SINGLE)
+    for name in ("initial", "digest"):
+        run.drop(name, attempt="resume")
+    assert said(judged(run), "consistency", "unknown", "no rank has recorded in attempt resume what it holds")
+
+
+def test_a_rank_that_does_not_say_who_holds_its_shards_is_unknown(run: GoodRun, judged: Judge) -> None:
+    """Nobody is compared with such a rank, so nothing shows that its replicas hold the same."""
+    run.replan(shard="full")
+    hold(run, {0: [0, 2], 1: [1, 3], 2: [0, 2], 3: [1, 3]})
+    run.drop("state.sharded", attempt="train", rank=2)
+    seen = "rank 2 has not recorded which ranks hold the same shards in attempt train"
+    assert said(judged(run), "consistency", "unknown", seen)

@@ -71,3 +71,22 @@ def test_only_a_script_of_the_users_own_is_asked(judged: Judge, stated: bool) ->
     run.replan(restore=replace(run.plan.resume.restore, stated=stated))
     verdict: Verdict = "unknown" if stated else "pass"
     assert judged(run).verdict == verdict
+
+
+def loaded_apart(*, damaged: bool) -> GoodRun:
+    """Rank 1's file cannot tell its step, so no single step is known; the victim loads its damaged file, or another."""
+    run = stated_run(content=AFTER)
+    for event in ("load.begin", "load.end"):
+        for entry in run.events(event, attempt="resume", rank=1):
+            entry["path"] = "elsewhere.ckpt"
+        if damaged:
+            for entry in run.events(event, attempt="resume", rank=VICTIM):
+                entry["path"] = FILE.removeprefix("job/")
+    return run
+
+
+@pytest.mark.parametrize("damaged", [True, False])
+def test_the_load_of_a_damaged_file_fails_also_where_no_single_step_is_known(judged: Judge, damaged: bool) -> None:
+    judgement = judged(loaded_apart(damaged=damaged))
+    assert said(judgement, "resume", "unknown", "the step to resume from is known")
+    assert bool(said(judgement, "resume", "fail", f"rank {VICTIM} loaded ")) == damaged
