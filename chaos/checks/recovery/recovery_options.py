@@ -29,8 +29,9 @@ def judge_recovery_options(plan: Plan, history: History, artifacts: Artifacts, c
         _judge_memory(plan, history, collector)
         if plan.fault_tolerance.aids.graph:
             _judge_cache(plan, history, artifacts, collector)
-    if plan.training.checkpoint_interval is not None:
-        _judge_saving(plan, history, collector)
+    planned = plan.fault_tolerance.aids.asynchronous_saving
+    if plan.training.checkpoint_interval is not None and planned is not None:
+        _judge_saving(planned, history, collector)
     judge_found_link(plan, history, artifacts, collector)
 
 
@@ -99,8 +100,7 @@ def _judge_cache_files(graph: Event, log: str, expected: str, collector: Collect
         collector.fail(expected, observation, log, graph.source, data=about(graph.rank))
 
 
-def _judge_saving(plan: Plan, history: History, collector: Collector) -> None:
-    planned = plan.fault_tolerance.aids.asynchronous_saving
+def _judge_saving(planned: bool, history: History, collector: Collector) -> None:
     expected = f"periodic checkpoints are written {'in the background' if planned else 'while training waits'}"
     saves = [
         event for event in history.select("checkpoint.begin", attempt=TRAIN) if event.data.get("kind") == "periodic"

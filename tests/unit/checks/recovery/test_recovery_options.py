@@ -15,7 +15,7 @@ from chaos.evidence.collect import Collector
 from chaos.history.reader import read_history
 from chaos.plan.parts.recovery_options import RecoveryOptions
 from tests.kit.good_run import RANKS, VICTIM, GoodRun
-from tests.unit.checks.judging import Judge, said
+from tests.unit.checks.judging import Judge, said, verdicts
 
 READ = "the checkpoint to go on from is read from"
 GRAPH = "the graphs of the restarted job come from"
@@ -137,15 +137,28 @@ def test_where_graphs_come_from_is_told_by_mindspores_own_lines(
     assert said(judged(run), "recovery", verdict, text)
 
 
-@pytest.mark.parametrize("background", [True, False])
-def test_saving_that_is_not_as_planned_fails(run: GoodRun, judged: Judge, background: bool) -> None:
-    run.replan(aids=RecoveryOptions(asynchronous_saving=background), checkpoint_interval=2)
+def saving(run: GoodRun, *, background: bool) -> None:
+    """Every rank saves after step 2, in the background or not."""
     for rank in range(RANKS):
         end = run.only("step.end", attempt="train", rank=rank, step=2)
         more = {"kind": "periodic", "path": f"/r/job/rank_{rank}/mnist-1_2.ckpt", "asynchronous": background}
         for name, late in (("checkpoint.begin", 1), ("checkpoint.end", 2)):
             late_end = {"mono": end["mono"] + late, "wall": end["wall"] + late}
             run.add(f"train-rank_{rank}", {**end, **late_end, "event": name, **more})
+
+
+@pytest.mark.parametrize("background", [True, False])
+def test_a_script_of_the_users_own_may_save_as_it_likes(run: GoodRun, judged: Judge, background: bool) -> None:
+    run.replan(aids=RecoveryOptions(asynchronous_saving=None), checkpoint_interval=2)
+    saving(run, background=background)
+    assert "fail" not in verdicts(judged(run), "recovery")
+    assert not said(judged(run), "recovery", "pass", "periodic checkpoints are written")
+
+
+@pytest.mark.parametrize("background", [True, False])
+def test_saving_that_is_not_as_planned_fails(run: GoodRun, judged: Judge, background: bool) -> None:
+    run.replan(aids=RecoveryOptions(asynchronous_saving=background), checkpoint_interval=2)
+    saving(run, background=background)
     assert said(judged(run), "recovery", "pass", SAVE)
     run.only("checkpoint.begin", rank=1, kind="periodic")["asynchronous"] = not background
     assert said(judged(run), "recovery", "fail", SAVE)
