@@ -35,16 +35,16 @@ _RUN, _MANIFEST = "run", "manifest.json"
 _KEPT = 3
 """Runs of one scenario that the cache keeps, the newest, for several versions of the code side by side."""
 
-_LIVE = "live"
-"""Directory of the scenarios whose names begin with it: bases of live defects, and of defects in checkpoints."""
+_FOLDERS = ("live/torch", "live")
+"""Directories of the scenarios whose names begin with theirs: bases of live defects, and of defects in checkpoints."""
 
 _WAIT_SECONDS = 1800.0
 
 
 def scenario_of(name: str) -> Path:
     """Return the file of scenario ``name`` among the good runs."""
-    directory = SCENARIOS / _LIVE if name.startswith(f"{_LIVE}-") else SCENARIOS
-    return directory / f"{name}.yaml"
+    folder = next((folder for folder in _FOLDERS if name.startswith(f"{folder.replace('/', '-')}-")), ".")
+    return SCENARIOS / folder / f"{name}.yaml"
 
 
 def _texts(scenario: Path) -> str:

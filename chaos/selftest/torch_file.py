@@ -1,7 +1,7 @@
 """Changes files of ``torch.save`` by hand. It shares no code with the reader, which is under test, and needs no torch.
 
 A file is a ZIP archive: ``data.pkl`` names the tensors, and ``data/N`` holds their values, N in the order of the
-names. That order is the script's (``scenarios/live/train_torch.py``).
+names. That order is the script's (``scenarios/live/torch/train_torch.py``).
 """
 
 from __future__ import annotations
