@@ -209,7 +209,7 @@ def test_the_plan_agrees_with_the_model(plan: Planner, case: tuple[Job, list[Hit
 
 
 @pytest.mark.nightly
-@settings(max_examples=20_000, derandomize=False)
+@settings(max_examples=4_000, derandomize=False)
 @given(case=cases(most=4), seed=st.integers(0, 2**32))
 def test_the_plan_agrees_with_the_model_at_length(plan: Planner, case: tuple[Job, list[Hit]], seed: int) -> None:
     compare(plan, *case, seed)
