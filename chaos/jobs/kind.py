@@ -142,6 +142,14 @@ class JobKind(ABC):
         del directory
         return self.needs_for(scenario)
 
+    def own_python(self, scenario: Scenario, directory: Path) -> Path | None:
+        """Return the interpreter of the ranks that the scenario in ``directory`` names; None for that of the platform.
+
+        Raises JobError.
+        """
+        del scenario, directory
+        return None
+
     def missing_files(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
         """Yield each unusable file of this machine that the scenario names: its path in the scenario, a message
         and a hint. ``directory`` is the scenario's."""

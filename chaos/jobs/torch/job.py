@@ -13,12 +13,14 @@ from random import Random
 from types import MappingProxyType
 from typing import Any
 
-from chaos.jobs.kind import Command, Launch
+from chaos.jobs.kind import Command, JobError, Launch
 from chaos.jobs.mindspeed.hint import unplanned_switches
 from chaos.jobs.script_job import ScriptJob
 from chaos.jobs.torch.drawn import draw_job, scripts
-from chaos.jobs.torch.probe import torch
+from chaos.jobs.torch.interpreter import OLDEST, interpreter, releases
+from chaos.jobs.torch.probe import FIRST, numbers_of, torch, torch_probe
 from chaos.jobs.torch.torchrun import torchrun_argv, torchrun_environment
+from chaos.machine.probe import version_of
 from chaos.plan.traits import JobTraits
 from chaos.scenario.models.mechanisms import launcher_restarts_all
 from chaos.scenario.models.scenario import Scenario
@@ -55,6 +57,7 @@ class TorchJob(ScriptJob):
         mindspore=False,
         vendor=None,
         own_launcher=True,
+        own_python=True,
         launcher_restarts=True,
         file_format=None,
         shards_state=True,
@@ -75,6 +78,41 @@ class TorchJob(ScriptJob):
     probes = MappingProxyType({"torch": torch})
     ports = 1
     extensions = ("chaos.agent.torch.interface", "chaos.agent.torch.rank_logs")
+
+    def own_python(self, scenario: Scenario, directory: Path) -> Path | None:
+        """Return the interpreter that the scenario names."""
+        return interpreter(scenario, directory)
+
+    def needs_for(self, scenario: Scenario) -> tuple[str, ...]:
+        """Leave PyTorch out where another interpreter than the harness's has it (:meth:`missing_files`)."""
+        needs = super().needs_for(scenario)
+        return needs if scenario.job.python is None else tuple(need for need in needs if need != self.framework_need)
+
+    def missing_files(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
+        """Yield the script, if it cannot be read, and the interpreter, if it cannot run the script."""
+        yield from super().missing_files(scenario, directory)
+        try:
+            python = interpreter(scenario, directory)
+            found = {} if python is None else releases(python)
+        except JobError as error:
+            yield "job.python", str(error), "name a Python with PyTorch in it"
+            return
+        if python is None:
+            return
+        if numbers_of(found.get("python", "")) < OLDEST:
+            yield "job.python", f"{python} is Python {found.get('python')}, and the agent needs 3.9", "name a later one"
+        if not (probe := torch_probe(found.get("torch"))).ok:
+            yield "job.python", f"{python}: PyTorch: {probe.seen}", f"{FIRST[0]}.{FIRST[1]} and later will do"
+
+    def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
+        """Return also the interpreter's releases: another PyTorch may sum in another order."""
+        python = interpreter(scenario, scenario_directory)
+        if python is None:
+            version = version_of("torch")
+            found = {} if version is None else {"torch": version}
+        else:
+            found = {"interpreter": str(python), **releases(python)}
+        return {**super().fingerprint(scenario, scenario_directory), **found}
 
     def environment(self, launch: Launch) -> Mapping[str, str]:
         """Return the environment of torchrun and its ranks."""

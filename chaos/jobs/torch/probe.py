@@ -10,12 +10,30 @@ FIRST = (2, 1)
 """The first supported version: the oldest that a release of torch_npu in use builds on."""
 
 
+SHARED = (2, 6)
+"""The first version in which torchrun hands one store to every start of the ranks (F-16). The sources of 2.7.1 and
+2.13.0 do so, with the rendezvous c10d; those of 2.1.2 do not."""
+
+_TRAP = "torchrun shares a store between restarts (F-16): set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 in your launch lines"
+
+
+def numbers_of(version: str) -> tuple[int, ...]:
+    """Return the first two numbers of a version."""
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
+
+
 def torch(machine: Machine) -> Probe:
     """Return whether a supported PyTorch is installed, by its metadata; of which build does not matter."""
-    version = machine.version("torch")
+    return torch_probe(machine.version("torch"))
+
+
+def torch_probe(version: str | None) -> Probe:
+    """Return whether a version of PyTorch will do, None where there is none, and what its torchrun does."""
     first = ".".join(map(str, FIRST))
     if version is None:
         advice = "install it with `pip install 'chaos-ascend[torch]'`, or the build for your devices"
         return Probe("torch", False, "not installed", f"{advice}; chaos supports PyTorch {first} and later")
-    numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
-    return Probe("torch", numbers >= FIRST, version, "" if numbers >= FIRST else f"install PyTorch {first} or later")
+    numbers = numbers_of(version)
+    if numbers < FIRST:
+        return Probe("torch", False, version, f"install PyTorch {first} or later")
+    return Probe("torch", True, f"{version}; {_TRAP}" if numbers >= SHARED else version)

@@ -39,6 +39,7 @@ def device_violations(scenario: Scenario, traits: JobTraits, platform: PlatformT
             f"{kind} tells its script by itself that the job is started again",
             hint="leave it out, or use the job kind mindspore",
         )
+    yield from _interpreter(scenario, traits)
     if not traits.genuine:
         return
     of_framework = [name for name in job.protection if not mechanisms()[name].of_launcher]
@@ -70,4 +71,16 @@ def device_violations(scenario: Scenario, traits: JobTraits, platform: PlatformT
             f"{kind} starts every rank on this host, so there is one node",
             text=str(scenario.cluster.nodes),
             hint=platform.for_hosts,
+        )
+
+
+def _interpreter(scenario: Scenario, traits: JobTraits) -> Iterator[Violation]:
+    """Yield that the job has an interpreter of its own, where its kind takes none."""
+    job = scenario.job
+    if job.python is not None and not traits.own_python:
+        yield Violation(
+            "job.python",
+            f"job kind {job.kind!r} runs its ranks with the Python of chaos, or that of the platform",
+            text=job.python,
+            hint="leave it out, or use the job kind torch",
         )

@@ -200,7 +200,7 @@ class Launches:
             logs,
             resume,
             session.ports,
-            Path(sys.executable) if session.nodes is None else session.nodes.python,
+            self.kind.own_python(session.scenario, session.scenario_directory) or _python_of(session),
             self.sdk,
         )
         if not resume:
@@ -263,6 +263,11 @@ class Launches:
             cores=session.cores,
             collected_exit=collected_exit,
         )
+
+
+def _python_of(session: Session) -> Path:
+    """Return the interpreter of the platform: the harness's own, or that of the nodes."""
+    return Path(sys.executable) if session.nodes is None else session.nodes.python
 
 
 def _refuse_taken_ports(session: Session, name: str, why: str) -> None:

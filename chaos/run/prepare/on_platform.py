@@ -63,6 +63,12 @@ def platform_problems(loaded: LoadedScenario, cell: Cell, registered: Registered
             f"on the platform {name} each node has memory of its own: what one keeps in memory no other could load",
             platform.own_memory,
         )
+    if scenario.job.python is not None and platform.own_environment:
+        yield problem(
+            "job.python",
+            f"on the platform {name} the ranks have the Python of their node, which is another machine's",
+            f"leave it out, and name the Python in cluster.{platform.settings}",
+        )
     if platform.needs_settings and platform.settings_in(scenario) is None:
         yield problem("cluster.platform", f"the platform {name} needs its settings: cluster.{name} is missing")
     if scenario.cluster.network and NETWORK not in platform.carries:

@@ -138,6 +138,12 @@ class Job(Model):
         "(docs/guides/launchers.md). Default: the job kind's, msrun.",
     )
     torchrun: Torchrun = Field(Torchrun.model_construct(), description="Options of torchrun, for the job kind torch.")
+    python: str | None = Field(
+        None,
+        min_length=1,
+        description="Interpreter of the ranks, with a PyTorch of your own: a path or a name on PATH. Of the job kind "
+        "torch only.",
+    )
     supervised: bool = Field(
         False,
         description="The launcher of command starts the ranks again by itself after a fault; the harness does not.",

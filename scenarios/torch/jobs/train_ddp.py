@@ -77,8 +77,8 @@ def main() -> None:
     torch.manual_seed(args.seed)
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
-    timeout = None if args.timeout is None else timedelta(seconds=args.timeout)
-    distributed.init_process_group("gloo", timeout=timeout)
+    timeout = {} if args.timeout is None else {"timeout": timedelta(seconds=args.timeout)}  # PyTorch 2.1 takes no None
+    distributed.init_process_group("gloo", **timeout)
     rank, ranks = distributed.get_rank(), distributed.get_world_size()
 
     model = nn.Sequential(nn.Linear(FEATURES, 32), nn.ReLU(), nn.Dropout(0.1), nn.Linear(32, CLASSES))

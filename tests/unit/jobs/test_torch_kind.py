@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -136,3 +138,71 @@ def test_switches_of_mindspeed_are_no_part_of_the_plan_and_it_says_so() -> None:
     (remark,) = KIND.remarks(scenario(environment={"HIGH_AVAILABILITY": "dump"}))
     assert "HIGH_AVAILABILITY=dump is a switch" in remark
     assert list(KIND.remarks(scenario())) == []
+
+
+def test_the_probe_says_of_which_release_restarts_share_a_store() -> None:
+    assert "F-16" not in torch(Machine("2.1.2+cu121")).seen  # type: ignore[arg-type]
+    assert "F-16" in torch(Machine("2.7.1")).seen  # type: ignore[arg-type]
+
+
+def another_python(tmp_path: Path, *, python: str = "3.10.1", torch: str | None = "2.7.1") -> Path:
+    """Make a program that answers as an interpreter with these releases does."""
+    path = tmp_path / "python-of-the-user"
+    known = {"python": python, **({} if torch is None else {"torch": torch})}
+    path.write_text(f"#!/bin/sh\necho '{json.dumps(known)}'\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_the_interpreter_of_the_scenario_runs_the_ranks_and_is_known_by_its_releases(tmp_path: Path) -> None:
+    (tmp_path / "train.py").write_text("import torch")
+    path = another_python(tmp_path)
+    for named in (str(path), "./python-of-the-user"):
+        own = scenario(python=named)
+        assert KIND.own_python(own, tmp_path) == path
+        assert list(KIND.missing_files(own, tmp_path)) == []
+        assert {**KIND.fingerprint(own, tmp_path)}.items() >= {"torch": "2.7.1", "interpreter": str(path)}.items()
+        assert KIND.needs_for(own) == (), "the harness's own Python needs no PyTorch"
+    assert KIND.own_python(scenario(), tmp_path) is None
+    assert KIND.needs_for(scenario()) == ("torch",)
+    assert KIND.own_python(scenario(python="sh"), tmp_path) == Path(str(shutil.which("sh")))
+
+
+@pytest.mark.parametrize(
+    ("releases", "words"),
+    [
+        ({"torch": None}, "PyTorch: not installed"),
+        ({"torch": "1.11.0"}, "PyTorch: 1.11.0"),
+        ({"python": "3.8.10"}, "is Python 3.8.10, and the agent needs 3.9"),
+    ],
+)
+def test_an_interpreter_that_will_not_do_is_refused(tmp_path: Path, releases: dict[str, Any], words: str) -> None:
+    (tmp_path / "train.py").write_text("import torch")
+    own = scenario(python=str(another_python(tmp_path, **releases)))
+    ((path, message, _),) = KIND.missing_files(own, tmp_path)
+    assert path == "job.python"
+    assert words in message
+
+
+@pytest.mark.parametrize(
+    ("named", "words"),
+    [
+        ("./none", "cannot be executed"),
+        ("no-such-python-anywhere", "no program no-such-python-anywhere on PATH"),
+        ("true", "does not say which packages it has"),
+    ],
+)
+def test_no_interpreter_is_refused(tmp_path: Path, named: str, words: str) -> None:
+    (tmp_path / "train.py").write_text("import torch")
+    ((path, message, _),) = KIND.missing_files(scenario(python=named), tmp_path)
+    assert path == "job.python"
+    assert words in message
+
+
+def test_the_release_of_pytorch_is_part_of_the_baseline_of_every_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "train.py").write_text("import torch")
+    for version in ("2.7.1", "2.13.0"):
+        monkeypatch.setattr("chaos.jobs.torch.job.version_of", lambda name, version=version: version)
+        assert KIND.fingerprint(scenario(), tmp_path)["torch"] == version

@@ -90,6 +90,7 @@ OTHER: dict[str, dict[str, Any]] = {
     "job.command": job(command=("bash", "start.sh")),
     "job.supervised": job(supervised=True),
     "job.rank_variables": job(rank_variables={"RANK": "WORLD_SIZE"}),
+    "job.python": job(python="/opt/torch/bin/python"),
     "job.arguments": job(arguments=("--x", "2")),
     "job.device": job(device="Ascend"),
     "job.config": job(config="another.yaml"),
