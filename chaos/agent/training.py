@@ -111,6 +111,10 @@ class Training:
         """Note that all ranks have met. ``timeout`` is that of their collectives in seconds, if the job gives one."""
         self._record.write("group.ready", **({} if timeout is None else {"timeout": timeout}))
 
+    def voted(self, **fields: Any) -> None:
+        """Note a vote of the replica groups on a step: whether its update counts, and who took part."""
+        self._record.write("step.voted", **fields)
+
     def step_begin(self, step: int) -> None:
         """Begin the step."""
         began = self._began_ns = perf_counter_ns()

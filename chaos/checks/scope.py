@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from chaos.evidence.baseline import NONE
 from chaos.evidence.facts import ranks_text
+from chaos.evidence.recovery_windows import rejoining
 from chaos.faults.values.plan_corruption import stays
 from chaos.plan.model import Plan
 from chaos.plan.phases import phase_names
@@ -40,6 +41,9 @@ def not_checked(plan: Plan) -> list[NotChecked]:
         left.append(NotChecked("loss", f"{states} against the fault-free run", reason))
     if plan.equivalence.baseline != NONE and not plan.equivalence.exact:
         left.extend(_within_tolerance(plan))
+    if comparable is not None and rejoining(plan):
+        what = "batches against the fault-free run, and samples that no rank has trained"
+        left.append(NotChecked("resume", what, comparable.why))
     for fault in plan.faults:
         if stays(fault):
             what = (

@@ -10,7 +10,7 @@ from chaos.history.reader import History
 from chaos.plan.model import Plan
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.response import ENDING, Recovery
-from chaos.plan.recovery.mechanism import PAUSING
+from chaos.plan.recovery.mechanism import PAUSING, REJOINING
 
 _JUDGED = ("handler.enter", "handler.exit", "train.begin", "agent.start", "load.begin", "load.end")
 """The events whose time rules need to assign them to a recovery."""
@@ -77,6 +77,11 @@ class Window:
 def goes_on(plan: Plan) -> bool:
     """Return whether a recovery lets the training go on within the launch."""
     return bool(plan.response.goes_on)
+
+
+def rejoining(plan: Plan) -> bool:
+    """Return whether lost ranks come back at a later step, while the others train on without them."""
+    return any(recovery.mechanism in REJOINING for recovery in plan.response.goes_on)
 
 
 def trains_to_the_end(plan: Plan) -> bool:
@@ -147,7 +152,7 @@ def replayed_windows(plan: Plan, history: History) -> list[Window]:
     return [
         window
         for window in recovery_windows(plan, history)
-        if window.recovery is not None and window.recovery.mechanism not in ENDING | PAUSING
+        if window.recovery is not None and window.recovery.mechanism not in ENDING | PAUSING | REJOINING
     ]
 
 

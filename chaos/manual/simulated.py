@@ -28,6 +28,7 @@ and in `run.json`, so a pass is never taken for more than it is. The layers mean
 | device layer | functions below MindSpore's fault tolerance, which call an NPU on Ascend |
 | SDK | MindIO TFT (`mindio_ttp`) or MindIO ACP; with `--sdk vendor` it is the vendor's |
 | cluster agent | taskd and what commands it, in production MindCluster |
+| scheduler | what starts replica groups of torchft again, in production Slurm, Kubernetes or torchrun |
 | platform | hosts and networks: groups of ranks on one host |
 | file system | the storage that checkpoints go to |
 

@@ -6,10 +6,11 @@ trained again, and nothing changes it this time: from there on everything must a
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from chaos.plan.change import Change
+from chaos.plan.describe import ranks
 from chaos.plan.draft import Draft
 from chaos.plan.family_rules import changes_of_families
 from chaos.plan.parts.equivalence import Comparable
@@ -17,7 +18,7 @@ from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.response import ENDING, Recovery
 from chaos.plan.points import PHASE_ORDER, Point
 from chaos.plan.problems import Problems
-from chaos.plan.recovery.mechanism import PAUSING
+from chaos.plan.recovery.mechanism import PAUSING, REJOINING
 from chaos.plan.schedule import Scheduled
 
 _ALL_REDUCE = PHASE_ORDER.index("allreduce.enter")
@@ -73,6 +74,7 @@ def plan_comparable(draft: Draft, recoveries: Sequence[Recovery], resumed: Resum
             back.add(change.name)
     _check_felt(changes, fates, problems)
     _check_ended(changes, faults, problems)
+    left.extend(_with_fewer(recoveries))
     return Judged(
         tuple(replace(fault.fault, taken_back=fault.fault.id in back) for fault in faults),
         tuple(
@@ -80,6 +82,17 @@ def plan_comparable(draft: Draft, recoveries: Sequence[Recovery], resumed: Resum
         ),
         _least(left),
     )
+
+
+def _with_fewer(recoveries: Sequence[Recovery]) -> Iterator[Comparable]:
+    """Yield how far the run can be compared where ranks train on without the lost ones."""
+    for recovery in recoveries:
+        if recovery.succeeds and recovery.mechanism in REJOINING and recovery.step is not None:
+            why = (
+                f"with {recovery.mechanism} the others train on without {ranks(recovery.restarted)}, whose samples are "
+                "dropped until they are back, so the training is another one"
+            )
+            yield Comparable(recovery.step, recovery.step, why)
 
 
 def _follow(

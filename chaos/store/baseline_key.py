@@ -20,6 +20,7 @@ NO_MATTER = {
     "controller",
     "hccl",
     "torchrun",
+    "torchft",
     "storage",
     "compile_cache",
 }

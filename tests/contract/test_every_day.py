@@ -58,8 +58,11 @@ API server or the engine that the tests start themselves."""
 ON_DEVICE = {"mindformers"}
 """Job kinds that no scenario starts without a device."""
 
-KINDS_AT_NIGHT = {"mindformers-callbacks"}
+KINDS_AT_NIGHT = {"mindformers-callbacks", "torchft"}
 """Job kinds whose scenarios take long, beside another one of the same framework."""
+
+MECHANISMS_AT_NIGHT = {"FT": "tests/unit/plan/recovery/test_ft.py"}
+"""Mechanisms whose scenarios need a package that not every machine has, and what tests them every day."""
 
 OF_THE_SELFTEST = {"defective-plain", "defective-rehearsal", "defective-torch", "defective-torch-rehearsal"}
 """Job kinds whose scenarios come with the selftest."""
@@ -99,7 +102,8 @@ def _tests_by_day(kind: str, file: str) -> bool:
 
 @pytest.mark.parametrize("mechanism", registry("mechanisms").names())
 def test_every_mechanism_is_shown_every_day(mechanism: str) -> None:
-    assert any(cell.scenario.expect.mechanism == mechanism for cell in everyday())
+    shown = any(cell.scenario.expect.mechanism == mechanism for cell in everyday())
+    assert shown or _tests_by_day(mechanism, MECHANISMS_AT_NIGHT[mechanism])
 
 
 @pytest.mark.parametrize("kind", sorted(set(registry("jobs").names()) - ON_DEVICE - KINDS_AT_NIGHT - OF_THE_SELFTEST))

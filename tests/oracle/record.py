@@ -83,6 +83,8 @@ def _neutral_names(run_dir: Path, described: dict[str, object]) -> dict[str, str
         f"{Path.home()}/": "/home/user/",
         f"{tempfile.gettempdir()}/": "/temporary/",
         f'"{host["name"]}"': '"host"',
+        f'\\"{host["name"]}\\"': '\\"host\\"',  # in a text within a text
+        f"http://{host['name']}:": "http://host:",  # the server of a program in the job
     }
 
 

@@ -75,6 +75,7 @@ THINGS = (
         "mechanisms",
         aside=("chaos/rehearsal",),
         words={
+            "chaos/jobs/torchft/job.py": "the only one that jobs of torchft can have",
             "chaos/observe/logs/ttp/log.py": "a mark in lines of the SDK's log",
             "chaos/selftest/defects/mechanisms/repair.py": "what a check says of a run with a seeded defect",
         },
@@ -93,6 +94,7 @@ THINGS = (
             "chaos/init/survey.py": PACKAGE_OF_PYTHON,
             "chaos/jobs/mindformers/job.py": PACKAGE_OF_PYTHON,
             "chaos/jobs/mindspeed/constraints.py": FORM,
+            "chaos/jobs/torchft/job.py": PACKAGE_OF_PYTHON,
             "chaos/observe/logs/error_line.py": PROGRAM,
             "chaos/observe/logs/mindformers_log.py": PROGRAM,
             "chaos/observe/logs/mindspore_log.py": PROGRAM,
@@ -109,6 +111,7 @@ THINGS = (
             "chaos/trends/from_result.py": PACKAGE_OF_PYTHON,
             "chaos/trends/row.py": PACKAGE_OF_PYTHON,
             "chaos/scenario/models/defaults.py": DEFAULT,
+            "chaos/store/baseline_key.py": "the key of a job",
         },
     ),
     Things(

@@ -15,6 +15,7 @@ from chaos.agent.torch.files import Files, hook_names, hook_torch_files
 from chaos.agent.torch.group import hook_group
 from chaos.agent.torch.loop import TorchLoop
 from chaos.agent.torch.optimizers import Optimizers
+from chaos.agent.torch.replica_groups import hook_replica_groups
 from chaos.agent.training import Training
 
 
@@ -32,6 +33,7 @@ def install_torch_hooks(imports: AfterImport, training: Training, loop: TorchLoo
     imports.watch("torch.distributed.checkpoint.state_dict_saver", functools.partial(hook_dcp_saves, files))
     imports.watch("torch.distributed.checkpoint.state_dict_loader", functools.partial(hook_dcp_loads, files))
     imports.watch("torch.distributed.distributed_c10d", functools.partial(hook_group, training))
+    hook_replica_groups(imports, training, loop)
 
 
 def _hook_optimizers(loop: TorchLoop, optimizers: Optimizers, module: ModuleType) -> None:

@@ -6,7 +6,7 @@ framework is imported here: :mod:`chaos.agent.torch.hooks` calls these methods.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 from chaos.agent.loops import some
 from chaos.agent.step_source import StepSource
@@ -17,8 +17,19 @@ _LOOKED_AT = (1, 2)
 """Steps of a process after which the weights are looked at once more: a loop does the same in each of its steps."""
 
 
+class Numbering(Protocol):
+    """Whoever else numbers the steps of this process: its replica group."""
+
+    @property
+    def steps_done(self) -> int:
+        """The number of steps before the next one."""
+
+    def awaits_state(self) -> bool:
+        """Return whether the state of this process is still to come."""
+
+
 class TorchLoop:
-    """The steps of one process's loop."""
+    """The steps of one process's loop. ``group`` is its replica group, None where the optimizer counts the steps."""
 
     def __init__(self, training: Training, source: StepSource, optimizers: Optimizers) -> None:
         self._training = training
@@ -32,6 +43,8 @@ class TorchLoop:
         self._fetched: Any = None
         self._losses: list[Any] = []
         self._batches: list[Any] = []
+        self.group: Numbering | None = None
+        self._joining: Any = None
 
     def awaits(self, model: Any) -> bool:
         """Return whether a forward run of this model would tell anything at present."""
@@ -46,6 +59,8 @@ class TorchLoop:
         """
         training = self._training
         if not training.in_step and any(weight.requires_grad for weight in model.parameters()):
+            if self._joins(model):
+                return
             self._begin(model)
         if training.in_step:
             self._batches.append(inputs if self._fetched is None else self._fetched)
@@ -53,12 +68,27 @@ class TorchLoop:
 
     def backward(self, loss: Any) -> None:
         """See that a gradient is computed, of a loss if it is a scalar's. Several of a step count by their mean."""
-        if self._training.in_step and not self._updating and loss.numel() == 1 and self._counts():
+        counted = self._training.in_step or self._joining is not None
+        if counted and not self._updating and loss.numel() == 1 and self._counts():
             self._losses.append(loss.detach())
 
     def batch(self, batch: Any) -> None:
         """See a batch that a data loader hands out."""
         self._fetched = batch
+
+    def healed(self, step: int) -> None:
+        """Begin anew with the state of another replica group after ``step``: the losses so far are the next step's."""
+        model = self._model if self._joining is None else self._joining
+        if model is None:
+            return
+        self._model, self._joining, self._step = model, None, step + 1
+        self._training.begin(step, self._state)
+        self._training.step_begin(self._step)
+
+    def voted(self, committed: bool) -> None:
+        """See the vote of the replica groups; a step without an update is trained again, with new batches."""
+        if not committed:
+            self._losses, self._batches = [], []
 
     def update_begins(self, optimizer: Any) -> None:
         """See that an optimizer begins to update; one within another's update is a part of it."""
@@ -103,6 +133,15 @@ class TorchLoop:
         """
         return self._counts() and self._training.in_step and bool(self._losses)
 
+    def _joins(self, model: Any) -> bool:
+        """Return whether this process waits for its state, so that its forward run belongs to no step yet."""
+        if self.group is None or self._training.steps_begun or not self.group.awaits_state():
+            return False
+        if self._joining is None:
+            self._joining, self._losses = model, []
+            self._training.joins()
+        return True
+
     def _begin(self, model: Any) -> None:
         training = self._training
         if self._model is None:
@@ -110,9 +149,10 @@ class TorchLoop:
             if not optimizers:
                 self._source.gradients = True
                 return
-            done = self._steps_done(optimizers)
+            done = self._steps_done(optimizers) if self.group is None else self.group.steps_done
             if done is None:
                 return
+            self._joining = None
             self._model, self._step = model, done
             training.begin(done, self._state, own_slots=any(map(keeps_own_part, optimizers)))
         elif training.steps_begun in _LOOKED_AT and (changed := training.changed_since_step()):

@@ -23,6 +23,7 @@ from chaos.evidence.recovery_windows import (
     chains,
     reaches_the_end,
     recovery_windows,
+    rejoining,
     replayed_windows,
 )
 from chaos.evidence.statement_data import REPLICA, about
@@ -105,13 +106,21 @@ def _states(plan: Plan, history: History, attempt: str) -> Iterator[tuple[int, d
     except Ambiguous:
         recoveries = []  # the check ``resume`` says so
     for fact in history.select("initial", attempt=attempt):
-        if fact.rank is not None:
+        if fact.rank is not None and not _is_rejoining(plan, history, fact):
             number = next((window.number for window in reversed(recoveries) if window.begin <= fact.mono), 0)
             states[-number][fact.rank] = fact
     for rank, by_step in digests(history, attempt).items():
         for step, event in by_step.items():
             states[step][rank] = event
     yield from states.items()
+
+
+def _is_rejoining(plan: Plan, history: History, fact: Event) -> bool:
+    """Return whether this is the state of a rank that has come back later than the others: its mechanism judges it."""
+    if not rejoining(plan):
+        return False
+    first = history.first("agent.start", attempt=TRAIN, rank=fact.rank)
+    return first is not None and first.pid != fact.pid
 
 
 def _judge_coverage(

@@ -7,6 +7,7 @@ from chaos.checks.resume.apart import judge_apart, judge_damaged
 from chaos.checks.resume.batches import judge_batches
 from chaos.checks.resume.damage_met import judge_met
 from chaos.checks.resume.other_step import judge_other_step
+from chaos.checks.resume.rejoined import judge_rejoined
 from chaos.checks.resume.replay import judge_replay
 from chaos.checks.resume.restored import judge_loads
 from chaos.checks.resume.sequences import judge_sequences
@@ -18,7 +19,7 @@ from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, by_rank, processes, ranks_text, step_of
 from chaos.evidence.finding import Finding
 from chaos.evidence.logged import Logged, logged
-from chaos.evidence.recovery_windows import goes_on, reaches_the_end, trains_to_the_end
+from chaos.evidence.recovery_windows import goes_on, reaches_the_end, rejoining, trains_to_the_end
 from chaos.evidence.scenario_line import line_of
 from chaos.evidence.statement_data import about
 from chaos.history.reader import History
@@ -31,6 +32,9 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     """Judge steps, loaded state and batches of the resumed training."""
     collector = Collector(NAME)
     logs = logged(plan, history, artifacts)
+    if rejoining(plan):
+        judge_rejoined(plan, history, collector)
+        return collector.findings()
     if goes_on(plan):
         judge_replay(plan, history, Baseline(plan, history, artifacts), logs, collector)
     if trains_to_the_end(plan):

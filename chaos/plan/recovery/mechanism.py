@@ -33,8 +33,11 @@ REPAIRING = Names(lambda mechanism: "REPAIR" in mechanism.operations)
 RESTARTING = Names(lambda mechanism: mechanism.restarts_all)
 """Mechanisms that start all ranks again, whatever the other ranks have seen of the fault."""
 
-REPLACING = Names(lambda mechanism: mechanism.starts_ranks and not mechanism.restarts_all)
-"""Mechanisms that give the lost ranks new processes, while the other ranks keep theirs."""
+REPLACING = Names(lambda mechanism: mechanism.starts_ranks and not (mechanism.restarts_all or mechanism.of_launcher))
+"""Mechanisms by which the cluster's agent gives the lost ranks new processes, while the other ranks keep theirs."""
+
+REJOINING = Names(lambda mechanism: mechanism.rejoins)
+"""Mechanisms with which the other ranks train on without the lost ranks, which come back at a later step."""
 
 BY_SURVIVORS = Names(lambda mechanism: mechanism.by_survivors)
 """Mechanisms that act on the errors of other ranks, too, so that a rank which ends well too early is noticed."""

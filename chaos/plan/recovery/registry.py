@@ -78,6 +78,8 @@ class Mechanism:
         of_launcher: whether the job's launcher acts, and neither the framework nor the SDK has a part in it.
         starts_ranks: whether it starts lost ranks again within the launch.
         restarts_all: whether it starts all ranks again, whatever the other ranks have seen of the fault.
+        rejoins: whether lost ranks come back at a later step, while the others train on without them; then training is
+            another than the fault-free one.
         by_survivors: whether it acts, too, when another rank ends because of an error in a collective.
         cut_off: why it is not planned together with nodes that are cut off.
         only_one: whether MindSpore takes it for the only mechanism where none is on that saves a state.
@@ -115,6 +117,7 @@ class Mechanism:
     of_launcher: bool = False
     starts_ranks: bool = False
     restarts_all: bool = False
+    rejoins: bool = False
     by_survivors: bool = False
     cut_off: str | None = None
     only_one: bool = False

@@ -100,6 +100,31 @@ class Torchrun(Model):
     )
 
 
+class Torchft(Model):
+    """The lighthouse of a job of torchft, and the timeouts of its replica groups."""
+
+    min_groups: int = Field(
+        1, ge=1, description="Fewest replica groups that the lighthouse lets train together (--min_replicas)."
+    )
+    join_timeout: Seconds = Field(
+        60.0,
+        gt=0,
+        description="How long the lighthouse waits for groups that are alive and have not asked yet "
+        "(--join_timeout_ms).",
+    )
+    heartbeat_timeout: Seconds = Field(
+        5.0,
+        gt=0,
+        description="Silence after which the lighthouse takes a group for dead (--heartbeat_timeout_ms).",
+    )
+    timeout: Seconds = Field(
+        60.0,
+        ge=1,
+        description="After this time a manager gives a quorum, a vote or a connection up; whole seconds "
+        "(TORCHFT_TIMEOUT_SEC and its like).",
+    )
+
+
 class AbnormalResult(Model):
     """The check of the global norm, with the options that MindFormers allows beside it."""
 
@@ -121,9 +146,9 @@ class Job(Model):
 
     kind: str = Field(
         DEFAULT_KIND,
-        description="A registered job kind: rehearsal (MindSpore with stand-ins), torch-rehearsal (PyTorch with "
-        "them), plain (Python ranks), mindspore (under msrun), torch (under torchrun), mindspeed (MindSpeed-LLM), "
-        "mindformers.",
+        description="A registered kind: rehearsal (MindSpore with stand-ins), torch-rehearsal (PyTorch with "
+        "them), plain (Python), mindspore (msrun), torch (torchrun), torchft (replica groups), mindspeed "
+        "(MindSpeed-LLM), mindformers.",
     )
     device: Literal["CPU", "Ascend"] = Field(
         "CPU",
@@ -138,6 +163,9 @@ class Job(Model):
         "(docs/guides/launchers.md). Default: the job kind's, msrun.",
     )
     torchrun: Torchrun = Field(Torchrun.model_construct(), description="Options of torchrun, for the job kind torch.")
+    torchft: Torchft = Field(
+        Torchft.model_construct(), description="Lighthouse and timeouts, for the job kind torchft."
+    )
     python: str | None = Field(
         None,
         min_length=1,
@@ -232,7 +260,7 @@ class Job(Model):
         3,
         ge=0,
         description="How often the cluster agent (MindCluster's fault-retry-times) or torchrun (--max-restarts) may "
-        "start all ranks again.",
+        "start all ranks again; with torchft, how often each replica group.",
     )
     timings: Literal["fast", "vendor", "hardware"] = Field(
         "fast",

@@ -72,6 +72,7 @@ SAME: dict[str, dict[str, Any]] = {
     "job.controller": job(controller="outside"),
     "job.hccl": job(hccl={"watchdog": False}),
     "job.torchrun": job(torchrun={"monitor_interval": 5.0}),
+    "job.torchft": job(torchft={"join_timeout": 5.0}),
     "job.storage": job(storage={"mb_per_second": 1.0, "memory": True}),
     "job.compile_cache": job(compile_cache=True),
 }

@@ -1,0 +1,68 @@
+"""Part of check ``mechanism``: the lost groups alone were started again, and got their state from another group."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from chaos.base.rank_sets import spans
+from chaos.evidence.facts import TRAIN, step_of
+from chaos.evidence.statement_data import about
+from chaos.evidence.timestamp import Timestamp
+from chaos.history.reader import History
+from chaos.mechanisms.all_ranks_processes import judge_launcher, old_and_new
+from chaos.mechanisms.case import Case
+from chaos.mechanisms.ft.commits import judge_commits
+from chaos.mechanisms.ft.healed import judge_healed
+from chaos.mechanisms.ft.phases import phase_ends
+from chaos.mechanisms.ft.votes import VOTE, committed_after
+from chaos.mechanisms.markers import Launch
+from chaos.mechanisms.registry import Rule
+from chaos.plan.describe import count
+
+
+def judge(case: Case) -> None:
+    """Judge the processes, the state of the groups that came back, and that the others trained on."""
+    number, collector = case.window.number, case.collector
+    expected = f"the launcher starts the lost groups again in recovery {number}, and stays itself"
+    old, new = old_and_new(case)
+    judge_launcher(case, {rank: event for rank, event in new.items() if rank in case.window.restarted}, expected)
+    collector.settle(expected, f"ranks with a new process: {spans(sorted(new)) or 'none'}", case.line)
+    _judge_going_on(case, {rank: event.pid for rank, event in old.items()})
+    judge_healed(case)
+
+
+def _judge_going_on(case: Case, old: Mapping[int, int | None]) -> None:
+    """Judge that every other group commits steps after the fault, in the same process.
+
+    A new process of such a group fails in the statements about processes.
+    """
+    expected = "the other groups train on"
+    later = case.window.of(committed_after(case.history, case.window.begin))
+    going_on = {
+        vote.rank
+        for vote in later
+        if vote.rank is not None and vote.pid == old.get(vote.rank) and step_of(vote) > case.window.step
+    }
+    for rank in range(case.plan.layout.ranks):
+        if rank not in case.window.restarted and rank not in going_on:
+            text = f"no step that rank {rank}'s process has committed after the fault is recorded"
+            case.collector.unknown(expected, text, case.line, data=about(rank))
+    case.collector.settle(expected, count(len(going_on - case.window.restarted), "group"), case.line)
+
+
+def _healed(history: History) -> bool:
+    """Return whether a group got its state from another one in a process that was started later."""
+    started: dict[int, list[int | None]] = {}
+    for event in history.select("agent.start", attempt=TRAIN):
+        started.setdefault(-1 if event.rank is None else event.rank, []).append(event.pid)
+    return any(
+        vote.data.get("healed") is True and vote.pid in started.get(-1 if vote.rank is None else vote.rank, [])[1:]
+        for vote in history.select(VOTE, attempt=TRAIN)
+    )
+
+
+def _phase_ends(launch: Launch, after: int) -> Iterator[tuple[str, Timestamp | str]]:
+    return phase_ends(launch.plan, launch.history, after)
+
+
+RULE = Rule(handlers=(), judge=judge, phase_ends=_phase_ends, judge_launch=judge_commits, acted=_healed)
