@@ -22,7 +22,7 @@ EVERYONE = (0, 1, 2, 3)
 
 @pytest.fixture
 def plan(plan: Planner) -> Planner:
-    plan.traits = JobTraits(frozenset(PHASE_ORDER), "mindspore", group_info=True)
+    plan.traits = JobTraits(frozenset(PHASE_ORDER), "mindspore", storage="checkpoints", group_info=True)
     return plan
 
 
@@ -145,7 +145,7 @@ OFTEN: dict[str, Any] = {**JOB, "checkpoint_interval": 2}
 @pytest.fixture
 def mindformers(plan: Planner) -> Planner:
     """A kind whose ranks go on from their own files only, as MindFormers' do."""
-    plan.traits = JobTraits(frozenset(PHASE_ORDER), "mindformers", restarts=True)
+    plan.traits = JobTraits(frozenset(PHASE_ORDER), "mindformers", storage="checkpoints", restarts=True)
     return plan
 
 
@@ -184,7 +184,9 @@ def test_what_is_saved_in_the_background_leaves_mindformers_choice_open(mindform
 
 
 def test_files_of_one_directory_for_all_ranks_cannot_be_lost_by_rank(mindformers: Planner) -> None:
-    mindformers.traits = JobTraits(frozenset(PHASE_ORDER), "mindformers", restarts=True, rank_directories=False)
+    mindformers.traits = JobTraits(
+        frozenset(PHASE_ORDER), "mindformers", storage="checkpoints", restarts=True, rank_directories=False
+    )
     text = mindformers.refused(power(8, ranks=(0, 1)), lose(1), cluster=PAIR, job=OFTEN)
     assert "saves the files of all ranks in one directory" in text
 
@@ -194,7 +196,7 @@ def test_a_script_of_the_scenarios_own_goes_on_from_the_step_that_the_scenario_t
     plan: Planner, told: int, holders: tuple[int, ...]
 ) -> None:
     """Rank 0 dies before it has saved step 8: a script may wait for both files, or take rank 1's."""
-    plan.traits = JobTraits(frozenset(PHASE_ORDER), "mindspore", resumes_periodic=True)
+    plan.traits = JobTraits(frozenset(PHASE_ORDER), "mindspore", storage="checkpoints", resumes_periodic=True)
     fault = power(8, "checkpoint.begin", (0,))
     made = plan(fault, cluster=PAIR, job=OFTEN, expect={"resume": {"step": told}})
     assert made.resume.restore == PlannedRestore(told - 1, (), {0: holders, 1: holders})
@@ -202,7 +204,7 @@ def test_a_script_of_the_scenarios_own_goes_on_from_the_step_that_the_scenario_t
 
 @pytest.mark.parametrize("told", [10, 11, 1])
 def test_a_script_cannot_go_on_from_what_was_never_saved(plan: Planner, told: int) -> None:
-    plan.traits = JobTraits(frozenset(PHASE_ORDER), "mindspore", resumes_periodic=True)
+    plan.traits = JobTraits(frozenset(PHASE_ORDER), "mindspore", storage="checkpoints", resumes_periodic=True)
     fault = power(8, "checkpoint.begin", (0,))
     text = plan.refused(fault, cluster=PAIR, job=OFTEN, expect={"resume": {"step": told}})
     assert "resumes from the periodic checkpoints of step 6" in text
