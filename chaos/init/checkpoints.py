@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chaos.init.conditions import Condition, Unit, asks_rank, callers, conditions, every, of_rank_0
-from chaos.init.source import Call, Source, calls, imports
+from chaos.init.source import Call, Source, calls, full_name, imports
 from chaos.init.values import Value, Values
 
 _RANK_IN_PATH = re.compile(r"\{[^}]*rank[^}]*\}", re.IGNORECASE)
@@ -20,10 +20,10 @@ _STEPS = "chaos_steps"
 _BY_LINES = {"saved", "saving", "loaded"}
 """Functions of chaos_steps that report a save or a load."""
 
-_OF_TORCH = {"save", "load"}
-"""Functions of the module torch; elsewhere the words mean other things."""
+_OF_TORCH = {"save", "load", "async_save"}
+"""Functions of the module torch and of its DCP; elsewhere the words mean other things."""
 
-_RECORDED = {"save_checkpoint", "ModelCheckpoint", "save", "saved", "saving"}
+_RECORDED = {"save_checkpoint", "ModelCheckpoint", "save", "async_save", "saved", "saving"}
 """Saves that chaos records: those of MindSpore and PyTorch, and those that a line of chaos_steps reports."""
 
 _SAVES = {
@@ -31,12 +31,18 @@ _SAVES = {
     "ModelCheckpoint": (1, ("directory",)),
     "save_file": (1, ("filename",)),
     "save": (1, ("f",)),
+    "async_save": (None, ("checkpoint_id",)),
     "savez": (0, ("file",)),
     "savez_compressed": (0, ("file",)),
     "saved": (0, ("path",)),
     "saving": (0, ("path",)),
 }
 """Calls that save, with the place and the name of the argument that says where."""
+
+_DCP = "torch.distributed.checkpoint"
+"""The module whose saves and loads are those of all ranks, in a directory."""
+
+_OF_DCP = (None, ("checkpoint_id",))
 
 _LOADS = {
     "load_checkpoint": (0, ("ckpt_file_name",)),
@@ -122,12 +128,12 @@ def loads(sources: Sequence[Source], values: Values) -> list[Load]:
 
 def load_place(load: Load, values: Values) -> str:
     """Return the text of the path that a line loads."""
-    position, names = _LOADS[load.call.name]
+    position, names = _OF_DCP if _is_of_dcp(load.call) else _LOADS[load.call.name]
     return values.text(load.call.argument(position, *names), load.call.source)
 
 
 def _save(call: Call, values: Values) -> Save:
-    position, names = _SAVES[call.name]
+    position, names = _OF_DCP if _is_of_dcp(call) else _SAVES[call.name]
     place = values.text(call.argument(position, *names), call.source)
     tests = list(conditions(call.node, call.source, values))
     rank_0 = next((test.source.where(test.test) for test in tests if of_rank_0(test)), "")
@@ -139,6 +145,7 @@ def _save(call: Call, values: Values) -> Save:
         form = "safetensors" if "safetensors" in ast.dump(call.node) or call.name == "save_file" else "ckpt"
         form = "npz" if call.name.startswith("savez") else form
         form = "torch.save" if call.name in _OF_TORCH else form
+        form = "DCP" if _is_of_dcp(call) else form
         form = _STEPS if call.name in _BY_LINES else form
     return Save(call, call.where, form, place, interval, unit, rank_0, any(map(asks_rank, tests)))
 
@@ -201,7 +208,12 @@ def _assigned_name(call: Call) -> str:
 
 def _is_of_torch(call: Call) -> bool:
     owner = call.node.func
-    return isinstance(owner, ast.Attribute) and isinstance(owner.value, ast.Name) and owner.value.id == "torch"
+    of_torch = isinstance(owner, ast.Attribute) and isinstance(owner.value, ast.Name) and owner.value.id == "torch"
+    return of_torch or _is_of_dcp(call)
+
+
+def _is_of_dcp(call: Call) -> bool:
+    return full_name(call.node.func, call.source).rpartition(".")[0] in (_DCP, f"{_DCP}.state_dict_saver")
 
 
 def _with_safetensors(source: Source) -> bool:

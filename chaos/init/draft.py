@@ -9,6 +9,7 @@ from chaos.base.refusal import Refused
 from chaos.init.conditions import Unit
 from chaos.init.device import ASCEND, CPU, Device
 from chaos.init.entries import Ask, Draft, Entry, Launcher, Wishes
+from chaos.init.of_torch import nodes_entry, python_entry, shard_entries
 from chaos.init.own_launch import OwnLaunch
 from chaos.init.paths import is_input
 from chaos.init.resume import is_guarded
@@ -41,6 +42,11 @@ def draft(
     if interval is not None and interval.value >= steps.value:
         resumes = False
     restarts = _restarts(survey, kind, interval) if resumes and resume_arguments is None else None
+    own_command = None if own is None or own.is_of_kind(kind.launcher) else _launcher(own)
+    parallel = _parallel(survey, wishes, ranks.value)
+    open_shard = None
+    if kind.traits.shards_state and not parallel and survey.shards is not None:
+        parallel, open_shard = shard_entries(survey.shards, ranks.value)
     fault_step = _fault_step(wishes, steps, interval if resumes else None, restarts)
     return Draft(
         name=wishes.name or _name(survey, wishes.fault),
@@ -50,7 +56,7 @@ def draft(
         script=survey.name,
         ranks=ranks,
         arguments=arguments,
-        launcher=None if own is None or own.is_of_kind(kind.launcher) else _launcher(own),
+        launcher=own_command,
         device=chosen,
         steps=steps,
         interval=interval,
@@ -58,7 +64,10 @@ def draft(
         resumes=resumes,
         resume_arguments=resume_arguments if resumes else None,
         restarts=restarts,
-        parallel=_parallel(survey, wishes, ranks.value),
+        parallel=parallel,
+        open_shard=open_shard,
+        nodes=None if restarts is None else nodes_entry(survey.launch, ranks.value),
+        python=python_entry(survey.launch) if kind.traits.own_python and own_command is None else None,
         environment=_environment(survey, str(chosen.value)),
         fault=wishes.fault,
         fault_step=fault_step,
@@ -201,7 +210,7 @@ def _restarts(survey: Survey, kind: ScriptJob, interval: Entry | None) -> Entry 
     launch = survey.launch
     if launch is None or interval is None or interval.value < _LEAST_APART:
         return None
-    if launch.launcher != kind.launcher or not launch.restarts or launch.nodes is not None:
+    if launch.launcher != kind.launcher or not launch.restarts:
         return None
     return Entry(launch.restarts, f"{launch.where}, {launch.launcher}")
 

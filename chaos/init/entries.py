@@ -70,6 +70,11 @@ class Draft:
     resume_arguments: Entry | None
     restarts: Entry | None
     parallel: dict[str, Entry]
+    open_shard: Entry | None
+    """Why nothing of shards is written, where the script may make some."""
+
+    nodes: Entry | None
+    python: Entry | None
     environment: dict[str, Entry]
     fault: str
     fault_step: Entry
@@ -79,6 +84,8 @@ class Draft:
         """The entries that the user has to check, by their keys."""
         entries = {
             "cluster.ranks": self.ranks,
+            "cluster.parallel.shard (left out)": self.open_shard,
+            "job.python (left out)": self.python,
             "job.arguments": self.arguments,
             "job.rank_variables": None if self.launcher is None else self.launcher.variables,
             "job.device": self.device,

@@ -59,6 +59,9 @@ class LaunchLine:
     ranks: int | None = None
     nodes: int | None = None
     restarts: int = 0
+    python: Path | None = None
+    """The interpreter of the ranks, where the line names it by a path."""
+
     environment: dict[str, str] = field(default_factory=dict)
     unknown: tuple[str, ...] = ()
     """Words with variables of the shell whose value the file does not tell."""
@@ -148,7 +151,8 @@ def _launch(words: list[str], known: dict[str, str], where: str, directory: Path
         if _PYTHON.fullmatch(launcher) and rest[:1] == ["-m"] and rest[1:2] and rest[1] in _MODULES:
             launcher, rest = _MODULES[rest[1]], rest[2:]
         if launcher in RANK_OPTIONS:
-            return _read(launcher, [_filled(argument, known) for argument in rest], where, directory)
+            line = _read(launcher, [_filled(argument, known) for argument in rest], where, directory)
+            return line and replace(line, python=interpreter_of(_filled(word, known), directory))
     return None
 
 
@@ -176,6 +180,30 @@ def _read(launcher: str, words: list[str], where: str, directory: Path) -> Launc
         restarts=restarts_in(words[:script_at], launcher),
         unknown=unknown,
     )
+
+
+def interpreter_of(word: str, directory: Path) -> Path | None:
+    """Return the Python that a launcher's first word names by its path: the Python itself, or that of a program.
+
+    A program of Python names its interpreter in its first line; else it is that beside it. None where there is no path.
+    """
+    if os.sep not in word or "$" in word:
+        return None
+    path = Path(os.path.normpath(directory.absolute() / Path(word)))
+    if _PYTHON.fullmatch(path.name):
+        return path
+    try:
+        first = read_plain(path.resolve(), MOST_BYTES).split(b"\n", 1)[0].decode("utf-8", "replace")
+    except OSError:
+        first = ""
+    named = Path(first[2:].strip()) if first.startswith("#!") else Path()
+    return named if named.is_absolute() and _PYTHON.fullmatch(named.name) else path.with_name("python")
+
+
+def nodes_in(words: Sequence[str]) -> int | None:
+    """Return the number of nodes of torchrun's options; None where they do not say more than a single node."""
+    nodes = _number(words, ("--nnodes",))
+    return nodes if nodes and nodes > 1 else None
 
 
 def restarts_in(words: Sequence[str], launcher: str) -> int:

@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from chaos.init.source import Source, calls
 from chaos.init.values import Value, Values
 
-_AVERAGES = {"DistributedGradReducer", "GradReducer", "DistributedDataParallel"}
+_AVERAGES = {
+    "DistributedGradReducer",
+    "GradReducer",
+    "DistributedDataParallel",
+    "fully_shard",
+    "FullyShardedDataParallel",
+}
 _CONTEXT = {"set_auto_parallel_context", "set_context_parallel"}
 
 

@@ -13,7 +13,7 @@ from chaos.init.values import Value, Values
 _GRADIENTS = {"value_and_grad", "grad", "GradOperation", "backward"}
 _STEP_CELLS = re.compile(r"TrainOneStep\w*Cell|\w*TrainOneStep\w*")
 _OPTIMIZERS = re.compile(
-    r"(?:Momentum|SGD|Adam\w*|Lamb|LARS|RMSProp|Adagrad|Ftrl|ProximalAdagrad|ASGD|Rprop|LazyAdam|Adafactor)"
+    r"(?:Momentum|SGD|Adam\w*|Lamb|LARS|RMSProp|Adagrad|Ftrl|ProximalAdagrad|ASGD|Rprop|LazyAdam|Adafactor|ZeroRedundancyOptimizer)"
 )
 _STEPS = re.compile(r"(?:max|total|train|num|n)?_?(?:train(?:ing)?|max|total|num)?_?(?:steps?|iters?|iterations?)")
 _EPOCHS = re.compile(r"(?:max|total|train|num|n)?_?(?:train|num)?_?epochs?(?:_?(?:num|size))?")

@@ -15,7 +15,16 @@ from pathlib import Path
 from chaos.agent.launcher.rank_variables import KNOWN
 from chaos.base.plain_files import read_plain
 from chaos.base.refusal import Refused
-from chaos.init.launch_lines import MOST_BYTES, RANK_OPTIONS, RESTART_OPTIONS, LaunchLine, is_kept, restarts_in
+from chaos.init.launch_lines import (
+    MOST_BYTES,
+    RANK_OPTIONS,
+    RESTART_OPTIONS,
+    LaunchLine,
+    interpreter_of,
+    is_kept,
+    nodes_in,
+    restarts_in,
+)
 from chaos.init.loops import read_loop
 from chaos.init.source import UnreadableSource, read_source
 from chaos.init.values import Values
@@ -32,6 +41,12 @@ _STARTED_ALIKE = {
     "torchrun": {*RANK_OPTIONS["torchrun"], *RESTART_OPTIONS["torchrun"], "--standalone", "--no-python"},
 }
 """Options that leave nothing to a job kind's launcher but what it does by itself; any other counts, where listed."""
+
+_OF_NODES = {
+    *("--nnodes", "--rdzv-backend", "--rdzv_backend", "--rdzv-endpoint", "--rdzv_endpoint", "--rdzv-id", "--rdzv_id"),
+    *("--node-rank", "--node_rank", "--master-addr", "--master_addr", "--master-port", "--master_port"),
+}
+"""Options that join several nodes, which the job kind's launcher does by itself on nodes of its own."""
 
 _PYTHON = re.compile(r"python[0-9.]*")
 _SET = re.compile(r"([A-Za-z_]\w*)=(.*)", re.DOTALL)
@@ -59,7 +74,11 @@ class OwnLaunch:
         if self.line.launcher != launcher:
             return False
         known = _STARTED_ALIKE.get(launcher)
-        options = (word.partition("=")[0] for word in self.command if word.startswith("-") and word != "-m")
+        options = (
+            word.partition("=")[0] for word in self.command if word.startswith("-") and word not in ("-m", "--nnodes=1")
+        )
+        if known is not None and self.line.nodes is not None and self.line.restarts:
+            known = known | _OF_NODES
         return known is None or all(option in known for option in options)
 
 
@@ -83,14 +102,18 @@ def own_launch(text: str, directory: Path, script: Path | None, ranks: int | Non
         raise Refused(f"{WHERE}: {text!r} starts the script itself, and no launcher of ranks")
     name = _name_of(launcher)
     count = _number(launcher, name)
+    restarts = restarts_in(launcher, name)
+    nodes = nodes_in(launcher) if name == "torchrun" and restarts else None
     line = LaunchLine(
         WHERE,
         name,
         words[place] if place is not None else "",
         tuple(words[place + 1 :]) if place is not None else (),
         directory,
-        ranks=ranks or count,
-        restarts=restarts_in(launcher, name),
+        ranks=ranks or (count and count * (nodes or 1)),
+        nodes=nodes,
+        restarts=restarts,
+        python=interpreter_of(launcher[0], directory),
         environment={key: value for key, value in environment.items() if is_kept(key, value)},
     )
     variables, numbering = _variables(launcher, directory, name)

@@ -138,6 +138,31 @@ def last_word(node: ast.expr) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
+def full_name(node: ast.expr, source: Source) -> str:
+    """Return a dotted name with its import in front: ``torch.distributed.checkpoint.save`` of ``dcp.save``."""
+    words: list[str] = []
+    while isinstance(node, ast.Attribute):
+        words.insert(0, node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name):
+        return ""
+    return ".".join([_imported_name(node.id, source), *words])
+
+
+def _imported_name(name: str, source: Source) -> str:
+    """Return the full name of what an import gives a name; the name itself where none does."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                if alias.asname == name:
+                    return alias.name
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+            for alias in node.names:
+                if name == (alias.asname or alias.name):
+                    return f"{node.module}.{alias.name}"
+    return name
+
+
 def imports(source: Source) -> set[str]:
     """Return the first words of the modules that a file imports."""
     words = set()

@@ -16,6 +16,7 @@ from chaos.init.loops import Loop, read_loop
 from chaos.init.noise import signs_of_noise
 from chaos.init.paths import RelativePath, relative_paths
 from chaos.init.resume import ResumeOption, resume_options
+from chaos.init.shards import Shards, read_shards
 from chaos.init.source import Source, UnreadableSource, imports, read_source, read_with_modules, shown
 from chaos.init.values import Values
 
@@ -51,6 +52,7 @@ class Survey:
     options: tuple[Option, ...]
     resumes: tuple[ResumeOption, ...]
     layout: Layout
+    shards: Shards | None
     device: Device | None
     noise: tuple[str, ...]
     paths: tuple[RelativePath, ...]
@@ -117,6 +119,7 @@ def _survey(directory: Path, script: Path, launch: LaunchLine | None, arguments:
         tuple(known),
         tuple(resume_options(known, loaded, saved, values)),
         read_layout(sources, values),
+        read_shards(sources, values),
         read_device(sources, known, values),
         tuple(signs_of_noise(sources, framework)),
         tuple(relative_paths(sources, own, directory)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from chaos.init.device import CPU
 from chaos.init.entries import Draft, Entry
@@ -48,7 +49,13 @@ def _lines(draft: Draft) -> Iterator[tuple[str, Entry | None]]:
     yield "description: >-", None
     yield f"  {_description(draft)}", None
     yield "cluster:", None
+    if draft.nodes is not None:
+        yield f"  nodes: {draft.nodes.value}", draft.nodes
+        yield "  network: true", None
     yield f"  ranks: {draft.ranks.value}", draft.ranks
+    if draft.open_shard is not None:
+        yield f"  # {CHECK} parallel: {{data_parallel: {draft.ranks.value}, shard: …}}", None
+        yield f"  # {one_line(draft.open_shard.why)}", None
     if draft.parallel:
         yield "  parallel:", None
         for name, entry in draft.parallel.items():
@@ -57,6 +64,9 @@ def _lines(draft: Draft) -> Iterator[tuple[str, Entry | None]]:
     yield f"  kind: {draft.kind}", None
     if draft.device.value != CPU:
         yield f"  device: {draft.device.value}", draft.device
+    if draft.python is not None:
+        key = f"# {CHECK} python" if draft.python.guessed else "python"
+        yield f"  {key}: {scalar(draft.python.value)}", replace(draft.python, guessed=False)
     if draft.launcher is not None:
         yield from _list("  command", draft.launcher.command)
         if (variables := draft.launcher.variables) is not None:
