@@ -28,6 +28,7 @@ OBSERVATION = (
 _SIGSEGV = 11  # Linux's number: a run is judged anywhere
 _ERROR = "Segmentation fault"
 _LAST = ("train.end", "agent.cost")
+_ALSO_LAST = "sdk.disconnected"  # a rank that MindIO TFT protects ends its processor before it leaves the cluster
 _LEFT = re.compile(rb"meta_server_node\.cc:\d{1,9}\] ProcessUnregister\] Node (\d{1,9}) has unregistered\.")
 _TAIL = 1 << 20
 """Bytes at the end of the scheduler's log that are searched."""
@@ -39,7 +40,8 @@ def cluster_crash(plan: Plan, history: History, artifacts: Artifacts, end: Event
     All of this is required:
 
     - The kernel reports SIGSEGV, and the launchers have exited with 0.
-    - The agent's last record is that of the end of the training, after the last step of the plan.
+    - The agent's last record is that of the end of the training, after the last step of the plan, but for the end of
+      the SDK's processor.
     - No fault was made in this process, or after that record; the harness has not ended the launch.
     - The stacks of the crash (``chaos.agent.stacks``) name no Python thread as the crashed one, and the main thread was
       executing no Python code.
@@ -74,7 +76,10 @@ def _files_of(end: Event) -> tuple[str, str]:
 def _has_trained(plan: Plan, records: list[Event]) -> bool:
     steps = [event.data.get("step") for event in records if event.event == "step.end"]
     trained = bool(steps) and steps[-1] == plan.training.last_step
-    return trained and tuple(event.event for event in records[-2:]) == _LAST
+    names = [event.event for event in records]
+    if names and names[-1] == _ALSO_LAST:
+        names.pop()
+    return trained and tuple(names[-2:]) == _LAST
 
 
 def _is_disturbed(history: History, end: Event, last: Event) -> bool:

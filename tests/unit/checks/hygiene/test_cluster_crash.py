@@ -82,6 +82,11 @@ def test_a_crash_with_the_signature_fails_by_its_finding(run: GoodRun, judged: J
     assert {STACKS, SCHEDULER} <= set(found.where)
 
 
+def test_a_protected_rank_ends_its_processor_first(run: GoodRun, judged: Judge) -> None:
+    with_record(24.2, "sdk.disconnected")(crashed(run))
+    assert ends(run, judged)[0].data.finding == "F-15"
+
+
 def test_other_threads_may_run_python(run: GoodRun, judged: Judge) -> None:
     crashed(run)
     stacks("Thread 0x00007fd", f"{WORKER}Thread 0x00007fd")(run)
