@@ -16,7 +16,7 @@ def torchft(machine: Machine) -> Probe:
     """Return whether a supported torchft is installed, by its metadata: the release, or the nightly build."""
     found = {name: version for name in _PACKAGES if (version := machine.version(name)) is not None}
     if not found:
-        advice = "install it beside your PyTorch, without letting pip replace that (docs/guides/pytorch-jobs.md)"
+        advice = "install it without replacing your PyTorch (docs/guides/pytorch-jobs.md in the repository)"
         return Probe("torchft", False, "not installed", advice)
     name, version = next(iter(found.items()))
     # The version of a nightly build is its day.
