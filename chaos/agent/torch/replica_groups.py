@@ -33,7 +33,7 @@ class ReplicaGroup:
         """
         try:
             self._manager.wait_quorum()
-        except Exception:
+        except Exception:  # of any kind: the script asks the manager itself next, and gets the error
             return True
         return bool(self._manager._healing)
 
