@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from chaos.machine.job.protocol import PlatformError
-from chaos.platforms.docker.probe import docker
+from chaos.platforms.docker.probe import docker, docker_image
 from chaos.platforms.kind import Complaint, PlatformKind
 from chaos.platforms.remote_requirements import MET_THERE
 from chaos.platforms.surfaces import NAMES, NETWORK
 from chaos.platforms.unsupported import without_names
 from chaos.scenario.local_files import directory_problem
+from chaos.scenario.models.defaults import SKELETON
+from chaos.scenario.models.docker import Docker
 from chaos.scenario.models.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from chaos.platforms.docker.platform import DockerPlatform
 
 _ENGINE = ("docker",)
+_IMAGE = ("docker-image",)
 NETWORKS_NAME = "docker-networks"
 
 
@@ -37,13 +40,18 @@ def _networks() -> DockerNetworksPlatform:
 
 
 def _needs(scenario: Scenario) -> tuple[str, ...]:
-    """Return the probe of an engine at DOCKER_HOST, unless the scenario names another engine."""
-    settings = scenario.cluster.docker
-    return () if settings is not None and settings.engine is not None else _ENGINE
+    """Return the probe of the engine at DOCKER_HOST, with its default image unless the scenario names another.
+
+    A scenario that names an engine needs nothing of this machine.
+    """
+    settings = scenario.cluster.docker or Docker()
+    if settings.engine is not None:
+        return ()
+    return _IMAGE if settings.image == SKELETON else _ENGINE
 
 
 def _needs_with_networks(scenario: Scenario) -> tuple[str, ...]:
-    """Return the probes of the engine, and of namespaces of this host."""
+    """Return the probes of the engine and its image, and of namespaces of this host."""
     return (*_needs(scenario), "network-namespaces")
 
 
@@ -98,7 +106,7 @@ KIND = PlatformKind(
     needs=_ENGINE,
     needs_for=_needs,
     meets_for=_met,
-    probes={"docker": docker},
+    probes={"docker": docker, "docker-image": docker_image},
     problems=_problems,
     own_environment=True,
     left=_left,

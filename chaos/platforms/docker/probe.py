@@ -1,8 +1,11 @@
-"""Whether this machine has a Docker engine."""
+"""Whether this machine has a Docker engine, and the engine the image of nodes that borrow this host's Python."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from chaos.machine.probe import Machine, Probe
+from chaos.scenario.models.defaults import SKELETON
 
 
 def docker(machine: Machine) -> Probe:
@@ -20,3 +23,23 @@ def docker(machine: Machine) -> Probe:
     version = client.version().get("Version")
     client.close()
     return Probe("docker", True, f"engine {version}")
+
+
+def docker_image(machine: Machine) -> Probe:
+    """Return whether the engine has the image of nodes; without an engine, why there is none."""
+    engine = docker(machine)
+    if not engine.ok:
+        return replace(engine, need="docker-image")
+    from chaos.machine.job.protocol import PlatformError
+    from chaos.platforms.docker.engine import connect, engine_errors
+
+    try:
+        client = connect(None)
+        with engine_errors(f"image {SKELETON} cannot be looked up"):
+            known = client.images.list(name=SKELETON)
+        client.close()
+    except PlatformError as error:
+        return Probe("docker-image", False, str(error), "look at the engine's log")
+    if not known:
+        return Probe("docker-image", False, f"the engine has no image {SKELETON}", "make it: chaos image")
+    return Probe("docker-image", True, SKELETON)
