@@ -21,7 +21,6 @@ from chaos.observe.checkpoints.checkpoint_error import CheckpointError, Checkpoi
 from chaos.observe.checkpoints.checkpoint_reader import CheckpointReader
 from chaos.observe.checkpoints.parsed import Crc, Parsed, Piece, Plain
 from chaos.observe.checkpoints.tensor import Tensor, TensorContent
-from chaos.observe.checkpoints.torch.archive import LOCAL_MARK
 from chaos.observe.checkpoints.torch.dcp_chunks import check_tiles, whole_content
 from chaos.observe.checkpoints.torch.dcp_metadata import METADATA, MODULE, PART, Chunk, DcpMetadata, Item, StoredTensor
 from chaos.observe.checkpoints.torch.dcp_metadata import read_metadata as parse_metadata
@@ -29,6 +28,7 @@ from chaos.observe.checkpoints.torch.flatten import ALONE
 from chaos.observe.checkpoints.torch.save_reader import read_archive
 from chaos.observe.checkpoints.torch.state_names import names_by_paths
 from chaos.observe.checkpoints.torch.step_numbers import numbers_about
+from chaos.observe.checkpoints.zipped.archive import LOCAL_MARK
 
 MAX_METADATA = 64 << 20
 MAX_FILES = 1 << 12

@@ -18,13 +18,13 @@ from chaos.observe.checkpoints.checkpoint_error import CheckpointError, Checkpoi
 from chaos.observe.checkpoints.checkpoint_reader import CheckpointReader
 from chaos.observe.checkpoints.parsed import Crc, Parsed, Plain
 from chaos.observe.checkpoints.tensor import Tensor, TensorContent
-from chaos.observe.checkpoints.torch.archive import END_MARK, LOCAL, LOCAL_MARK, Member, read_members
 from chaos.observe.checkpoints.torch.flatten import flatten
 from chaos.observe.checkpoints.torch.inert_pickle import read_pickle
 from chaos.observe.checkpoints.torch.objects import ArrayRef, TensorRef, make_object, storage_of
 from chaos.observe.checkpoints.torch.state_names import named_as_in_rank
 from chaos.observe.checkpoints.torch.step_numbers import numbers_about
 from chaos.observe.checkpoints.torch.storages import Contents, CrcMismatch, read_contents
+from chaos.observe.checkpoints.zipped.archive import END_MARK, LOCAL, LOCAL_MARK, Member, read_members
 
 _PICKLE, _DATA = "data.pkl", "data/"
 MAX_PICKLE = 64 << 20

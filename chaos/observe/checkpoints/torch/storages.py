@@ -14,8 +14,8 @@ from numpy.lib.stride_tricks import as_strided
 from chaos.observe.checkpoints.blocks import BlockReader, Span
 from chaos.observe.checkpoints.checkpoint_error import UnknownContent
 from chaos.observe.checkpoints.tensor import STORAGE, Tensor, TensorContent
-from chaos.observe.checkpoints.torch.archive import Member
 from chaos.observe.checkpoints.torch.objects import StorageRef, TensorRef
+from chaos.observe.checkpoints.zipped.archive import Member
 
 MAX_SCATTERED = 32 << 20
 """Bytes of a tensor whose elements do not lie in order, and of its part of the storage: it is read as a whole."""
