@@ -95,9 +95,7 @@ cat >job/train.py <<'PYTHON'
 """Fit a line through made-up points with momentum on all ranks, and save a checkpoint every 4 steps."""
 
 import argparse
-import json
 import os
-import struct
 import time
 from pathlib import Path
 
@@ -122,35 +120,14 @@ def all_reduce(step, gradient):
     return sum(np.load(file) for file in files) / ranks
 
 
-def save(path, arrays):
-    """Write a safetensors file: the length of its header, the header, the numbers."""
-    header, content = {}, b""
-    for name, array in arrays.items():
-        begin, content = len(content), content + array.tobytes()
-        kind = {"float64": "F64", "int64": "I64"}[str(array.dtype)]
-        header[name] = {"dtype": kind, "shape": list(array.shape), "data_offsets": [begin, len(content)]}
-    text = json.dumps(header).encode()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(struct.pack("<Q", len(text)) + text + content)
-
-
-def load(path):
-    """Read the numbers of a file that save() has written."""
-    data = path.read_bytes()
-    (length,) = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8 : 8 + length])
-    content = data[8 + length :]
-    return {name: np.frombuffer(content[slice(*entry["data_offsets"])]) for name, entry in header.items()}
-
-
 saved = Path("saved") / f"rank_{rank}"
 weights = {"weight": np.zeros(3)}
 momenta = {"momentum.weight": np.zeros(3)}
 done = 0
 if args.resume:
-    newest = max(saved.glob("step_*.safetensors"), key=lambda path: int(path.stem.split("_")[1]))
-    done = int(newest.stem.split("_")[1])
-    state = load(newest)
+    newest = max(saved.glob("step_*.npz"), key=lambda path: int(path.stem.split("_")[1]))
+    state = np.load(newest)
+    done = int(state["step_num"])
     weights["weight"][:] = state["weight"]
     momenta["momentum.weight"][:] = state["momentum.weight"]
     chaos_steps.loaded(newest, step=done)
@@ -165,9 +142,10 @@ for step in range(done + 1, args.steps + 1):
     weights["weight"] -= 0.05 * momenta["momentum.weight"]
     chaos_steps.step_ends(float((errors**2).mean()))
     if step % args.save_every == 0:
-        path = saved / f"step_{step}.safetensors"
+        saved.mkdir(parents=True, exist_ok=True)
+        path = saved / f"step_{step}.npz"
         with chaos_steps.saving(path, step=step):
-            save(path, {**weights, **momenta, "step_num": np.array(step)})
+            np.savez(path, **weights, **momenta, step_num=step)
 PYTHON
 echo '$ chaos steps > job/chaos_steps.py'
 chaos steps >job/chaos_steps.py

@@ -24,7 +24,7 @@ from chaos.observe.checkpoints.torch.objects import ArrayRef, TensorRef, make_ob
 from chaos.observe.checkpoints.torch.state_names import named_as_in_rank
 from chaos.observe.checkpoints.torch.step_numbers import numbers_about
 from chaos.observe.checkpoints.torch.storages import Contents, CrcMismatch, read_contents
-from chaos.observe.checkpoints.zipped.archive import END_MARK, LOCAL, LOCAL_MARK, Member, read_members
+from chaos.observe.checkpoints.zipped.archive import END_MARK, LOCAL_MARK, Member, first_name, read_members
 
 _PICKLE, _DATA = "data.pkl", "data/"
 MAX_PICKLE = 64 << 20
@@ -42,7 +42,7 @@ class TorchSaveReader(CheckpointReader):
 
     def recognises(self, head: bytes, size: int) -> bool:
         """Return whether the first member of a zip archive is ``…/data.pkl``, or the old format begins here."""
-        return _first_member(head).endswith(f"/{_PICKLE}".encode()) or head[2:].startswith(_LEGACY)
+        return (first_name(head) or b"").endswith(f"/{_PICKLE}".encode()) or head[2:].startswith(_LEGACY)
 
     def read(self, path: Path, stream: io.BufferedReader, size: int) -> Parsed:
         """Read a whole file of ``torch.save``."""
@@ -125,10 +125,3 @@ def _from_array(name: str, array: ArrayRef) -> Tensor:
     content = TensorContent(name, array.dtype, array.shape)
     content.take(array.content)
     return content.tensor()
-
-
-def _first_member(head: bytes) -> bytes:
-    """Return the name of a zip archive's first member; empty where it is none."""
-    if len(head) < LOCAL.size or not head.startswith(LOCAL_MARK):
-        return b""
-    return head[LOCAL.size : LOCAL.size + int(LOCAL.unpack_from(head)[9])]

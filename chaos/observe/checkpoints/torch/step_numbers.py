@@ -1,4 +1,4 @@
-"""The numbers about a save that a checkpoint of PyTorch tells, by the names that all formats share.
+"""The numbers about a save that a script's own checkpoint tells, by the names that all formats share.
 
 PyTorch's optimizers count their updates in ``state[parameter]["step"]`` (Adam and its like; SGD counts nothing). The
 other numbers are the script's own: nobody knows whether its ``step`` counts from 0 or from 1. ``step_num`` is the word
@@ -26,9 +26,15 @@ _DEEPEST = 2
 
 def numbers_about(entries: Mapping[str, Tensor | Plain]) -> dict[str, int]:
     """Return the updates of the optimizers, where all have made the same number, and the script's own step."""
-    numbers = {}
+    numbers = numbers_of_script(entries)
     if (updates := _updates(entries)) is not None:
         numbers[UPDATES] = updates
+    return numbers
+
+
+def numbers_of_script(entries: Mapping[str, Tensor | Plain]) -> dict[str, int]:
+    """Return the step that the script gives by the word that is asked for, and by words of its own."""
+    numbers = {}
     if STEP_NUM in entries and (step := _whole(entries[STEP_NUM])) is not None:
         numbers[STEP_NUM] = step
     if (step := _script_step(entries)) is not None:

@@ -1,4 +1,4 @@
-"""The members of a zip archive as ``torch.save`` writes it: stored, never compressed, each with a CRC-32.
+"""The members of a zip archive, each with a CRC-32: stored as ``torch.save`` writes them, or compressed by deflate.
 
 Sources: PKWARE's APPNOTE 6.3.10; PyTorch 2.13, caffe2/serialize/inline_container.cc. Python's ``zipfile`` is not used:
 it holds a directory of any size in memory, and lets members overlap.
@@ -21,21 +21,28 @@ MAX_DIRECTORY = 64 << 20
 MAX_MEMBERS = 1 << 19
 _ENTRY_MARK, _ENTRY = b"PK\x01\x02", Struct("<4s6H3I5H2I")
 END_MARK, _END = b"PK\x05\x06", Struct("<4s4H2IH")
+END_SIZE = _END.size
+"""Bytes of an archive without members or a comment."""
 _END64_MARK, _END64 = b"PK\x06\x06", Struct("<4sQ2H2I4Q")
 _LOCATOR_MARK, _LOCATOR = b"PK\x06\x07", Struct("<4sIQI")
 _MOST_COMMENT = 0xFFFF
 _NONE16, _NONE32 = 0xFFFF, 0xFFFFFFFF  # the value is in the 64-bit record or field
 _FIELD64, _FIELD_HEAD = 1, Struct("<2H")
-_ENCRYPTED, _STORED = 1, 0
+_ENCRYPTED, _STORED, _DEFLATED = 1, 0, 8
 
 
 @dataclass(frozen=True)
 class Member:
-    """A member of the archive: its stored CRC, and the place of its content in the file."""
+    """A member of the archive: its stored CRC, and the place of its content in the file.
+
+    ``size`` is the number of bytes that the content has, when it is no longer compressed.
+    """
 
     name: str
     crc: int
     place: Span
+    size: int
+    deflated: bool = False
 
 
 class _Directory(NamedTuple):
@@ -45,14 +52,27 @@ class _Directory(NamedTuple):
     members: int
 
 
-def read_members(stream: io.BufferedReader, archive: Span) -> list[Member]:
+def first_name(head: bytes) -> bytes | None:
+    """Return the name of the first member of a file that starts with ``head``, as far as it is there.
+
+    None where the file is no zip archive, or an empty archive.
+    """
+    if len(head) < LOCAL.size or not head.startswith(LOCAL_MARK):
+        return None
+    return head[LOCAL.size : LOCAL.size + int(LOCAL.unpack_from(head)[9])]
+
+
+def read_members(stream: io.BufferedReader, archive: Span, *, deflated: bool = False) -> list[Member]:
     """Return the members of an archive that takes a part of a file, in the order of their contents.
 
+    ``deflated``: members may be compressed by deflate.
+
     Raises ValueError where the archive is cut off or contradicts itself, and UnknownContent where it is of a kind that
-    ``torch.save`` does not write.
+    is not read.
     """
     directory = _find_directory(stream, archive)
-    members = [_locate(stream, archive, directory, entry) for entry in _entries(stream, directory)]
+    methods = (_STORED, _DEFLATED) if deflated else (_STORED,)
+    members = [_locate(stream, archive, directory, entry) for entry in _entries(stream, directory, methods)]
     members.sort(key=lambda member: member.place.at)
     end, names = archive.at, set()
     for member in members:
@@ -115,11 +135,13 @@ class _Entry(NamedTuple):
 
     name: str
     crc: int
+    packed: int
     size: int
     header: int
+    deflated: bool
 
 
-def _entries(stream: io.BufferedReader, directory: _Directory) -> Iterator[_Entry]:
+def _entries(stream: io.BufferedReader, directory: _Directory, methods: tuple[int, ...]) -> Iterator[_Entry]:
     stream.seek(directory.place.at)
     content = stream.read(directory.place.length)
     at = 0
@@ -136,9 +158,9 @@ def _entries(stream: io.BufferedReader, directory: _Directory) -> Iterator[_Entr
         name = content[begin : begin + name_length].decode("utf-8")
         wide = _wide_fields(content[begin + name_length : begin + name_length + extra])
         size, packed, header = (wide.pop(0) if value == _NONE32 and wide else value for value in (size, packed, header))
-        if flags & _ENCRYPTED or method != _STORED or packed != size:
-            raise UnknownContent(f"member {name!r} is compressed or encrypted, which torch.save never does")
-        yield _Entry(name, crc, size, header)
+        if flags & _ENCRYPTED or method not in methods or (method == _STORED and packed != size):
+            raise UnknownContent(f"member {name!r} is encrypted, or compressed in a way that is not read")
+        yield _Entry(name, crc, packed, size, header, method == _DEFLATED)
     if at != len(content):
         raise ValueError("the list of the zip archive's members has more bytes than members")
 
@@ -162,7 +184,7 @@ def _locate(stream: io.BufferedReader, archive: Span, directory: _Directory, ent
     name = stream.read(name_length)
     if mark != LOCAL_MARK or name != entry.name.encode():
         raise ValueError(f"member {entry.name!r} is not in its place")
-    place = Span(archive.at + entry.header + LOCAL.size + name_length + extra, entry.size)
+    place = Span(archive.at + entry.header + LOCAL.size + name_length + extra, entry.packed)
     if place.end > directory.place.at:
         raise ValueError(f"member {entry.name!r} reaches behind the last member")
-    return Member(entry.name, entry.crc, place)
+    return Member(entry.name, entry.crc, place, entry.size, entry.deflated)

@@ -8,6 +8,7 @@ import pytest
 
 from chaos.observe.checkpoints.by_content import find_by_content, rank_in_path
 from tests.kit.megatron_files import write_megatron
+from tests.kit.npz import write_npz
 from tests.kit.torch_dcp import job_directory
 from tests.kit.torch_save import TorchSave, floats, job_state
 from tests.unit.observe.ckpt_writer import CkptWriter
@@ -30,12 +31,15 @@ def test_finished_files_of_every_format_are_found_and_nothing_else(tmp_path: Pat
     job_directory(4).write(tmp_path / "step_4").unlink()
     write_megatron(tmp_path / "megatron", 8, parts=1)
     write_safetensors(tmp_path / "model.safetensors", {"w": [1.0]})
+    whole = write_npz(tmp_path / "rank_2" / "step_8.npz", 8).read_bytes()
+    (tmp_path / "rank_2" / "half.npz").write_bytes(whole[: len(whole) // 2])
     assert found(tmp_path) == {
         "ckpt/step-8.pt": (None, None),
         "rank_1/last.ckpt": (1, None),
         "step_8/.metadata": (None, None),
         "megatron/iter_0000008/mp_rank_00/model_optim_rng.pt": (None, 8),
         "model.safetensors": (None, None),
+        "rank_2/step_8.npz": (2, None),
     }
 
 

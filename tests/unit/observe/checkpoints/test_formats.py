@@ -100,8 +100,8 @@ def test_an_object_that_is_no_reader_is_refused_in_words(tmp_path: Path, monkeyp
             read_checkpoint(tmp_path / "x")
 
 
-@pytest.mark.parametrize("name", ["step_4.npz", "step_4.pt", "__0_0.distcp", "step_4.ckpt", "step_4"])
-@pytest.mark.parametrize("content", [b"PK\x03\x04" + bytes(60), bytes(600), b"\x93NUMPY" + bytes(60), b"x"])
+@pytest.mark.parametrize("name", ["step_4.pt", "__0_0.distcp", "step_4.ckpt", "step_4"])
+@pytest.mark.parametrize("content", [b"PK\x03\x04" + bytes(60), bytes(600), b"\x89HDF\r\n\x1a\n", b"x"])
 def test_an_unknown_format_is_no_damaged_checkpoint(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(CheckpointNotSupported, match="none of the known formats"):
@@ -109,7 +109,12 @@ def test_an_unknown_format_is_no_damaged_checkpoint(tmp_path: Path, name: str, c
 
 
 @pytest.mark.parametrize(
-    ("name", "words"), [("net-1_4.ckpt", "a MindSpore checkpoint"), ("step_4.safetensors", "safetensors")]
+    ("name", "words"),
+    [
+        ("net-1_4.ckpt", "a MindSpore checkpoint"),
+        ("step_4.safetensors", "safetensors"),
+        ("step_4.npz", "a file of numpy.savez"),
+    ],
 )
 def test_a_file_with_the_name_of_one_format_and_other_content_is_damaged(tmp_path: Path, name: str, words: str) -> None:
     for content, problem in ((b"PK\x03\x04" + bytes(60), f"is named as {words}"), (bytes(60), "starts with zeros")):
