@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pkgutil
 import sys
+from collections import defaultdict
 from collections.abc import Collection
 from importlib import import_module
 from typing import get_args
@@ -12,7 +13,7 @@ from chaos import faults, mechanisms
 from chaos.checks import mechanism, registry
 from chaos.manual.prose import bullet, cell, markdown
 from chaos.selftest.catalogue import catalogue
-from chaos.selftest.defect import FILES, Defect, ExpectedVerdict
+from chaos.selftest.defect import Defect, ExpectedVerdict
 
 _FIRST = [f"[{name}](#{name})" for name in registry.BUILT_IN if name in registry.PRECONDITIONS]
 
@@ -21,15 +22,16 @@ _HEAD = f"""\
 
 Made by `python -m chaos.manual` from the checks themselves and the catalogue of `chaos selftest`. Do not edit.
 
-A check looks at plan, history and files of a finished run and says statements with a verdict each; the worst counts.
-The exact rules of each check, and its unknown cases, are in [verdicts.md](../design/verdicts.md). How to write another
-check: [extending.md](../guides/extending.md).
+A check looks at plan, history and files of a finished run and makes statements, each with a verdict; the worst counts.
+[verdicts.md](../design/verdicts.md) has the rules of each check and its unknown cases;
+[extending.md](../guides/extending.md) adds a check.
 
 While {", ".join(_FIRST[:-1])} or {_FIRST[-1]} is unknown, failures of all other checks become unknown.
 
-Below each check stand the defects that are put into good recoveries to see that it catches them, by the verdict that it
-must give; `chaos selftest` ([selftest.md](../design/selftest.md)) does it anew. A defect is put into the files of the
-finished run, unless its layer is named: the SDK, the device layer, or the job while it runs.
+Each check is tried by defects that are put into good recoveries. They stand here by the verdict that the check must
+give, and by their place: the files of the finished run or, while it runs, the SDK, the device layer or the job.
+`chaos selftest --list` explains each of them, and `chaos selftest` tries them
+([selftest.md](../design/selftest.md)).
 """
 
 _PART = "Part of check ``mechanism``: "
@@ -50,14 +52,15 @@ def _section(name: str, doc: str, defects: Collection[Defect]) -> list[str]:
     if name == "mechanism":
         lines += ["Its rules, one file for each mechanism:", "", *_rules(), ""]
     for verdict in get_args(ExpectedVerdict):
-        caught = [_line(defect) for defect in defects if defect.verdict == verdict]
+        caught: dict[str, list[str]] = defaultdict(list)
+        for defect in defects:
+            if defect.verdict == verdict:
+                caught[defect.layer].append(f"`{defect.name}`")
         if caught:
-            lines += [f"*{verdict}*, {len(caught)} {'defect' if len(caught) == 1 else 'defects'}:", "", *caught, ""]
+            lines += [f"*{verdict}*, {sum(map(len, caught.values()))}:", ""]
+            lines += [bullet(f"{layer}, {len(names)}: {', '.join(names)}") for layer, names in caught.items()]
+            lines.append("")
     return lines
-
-
-def _line(defect: Defect) -> str:
-    return bullet(f"`{defect.name}`: {cell(defect.what)}" + ("" if defect.layer == FILES else f" ({defect.layer})"))
 
 
 def _rules() -> list[str]:
