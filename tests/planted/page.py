@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
+from chaos.manual.prose import bullet, markdown
 from tests.documents.blocks import ROOT
 from tests.planted.bugs import BUGS, SOUND, Bug
 from tests.planted.catalogue import JOBS
@@ -13,6 +14,8 @@ from tests.planted.runs import Row
 PAGE = ROOT / "docs" / "design" / "own-jobs.md"
 COMMAND = "python -m tests.planted.table"
 MOST_WORDS = 25
+MOST_NAMED = 3
+"""Jobs with one sentence that a section names; of more it gives the number."""
 
 Rows = Mapping[tuple[str, str], Row]
 
@@ -33,7 +36,8 @@ process or in the saved file only, so the fault-free run stays sound. `chaos` kn
 | *pass* | {passed} |
 
 The reason is right where the check of the headline makes a statement that names the bug; `tests/planted/bugs.py` has
-a pattern for each. `tests/planted/jobs/` has the changes of each script.
+a pattern for each. `tests/planted/jobs/` has the changes of each script, and `tests/planted/rows.json` every headline.
+Below, jobs with the same sentence, but for numbers and names of parameters, share an example.
 
 ```sh unrun: it trains {trained} jobs on two cores, more than an hour
 python -m tests.planted.table                                        # rows that are kept and still hold are not run
@@ -85,14 +89,32 @@ def _check(row: Row | None) -> str:
 
 def _section(bug: Bug, rows: Rows) -> str:
     lines = ["", f"## {bug.id}", "", bug.what, ""]
-    for habit, job in JOBS.items():
-        if note := job.plants[bug.id].note:
-            lines += [f"In `{habit}` {note}", ""]
-    lines += ["| job | headline |", "|---|---|"]
-    for habit in JOBS:
-        row = rows.get((habit, bug.id))
-        lines.append(f"| {habit} | {'not run' if row is None else _sentence(row)} |")
+    for note, habits in _alike({habit: job.plants[bug.id].note for habit, job in JOBS.items()}).items():
+        if note:
+            lines += [markdown(f"In {' and '.join(f'`{habit}`' for habit in habits)} {note}"), ""]
+    found = {habit: row for habit in JOBS if (row := rows.get((habit, bug.id))) is not None}
+    groups = _alike({habit: _form(row) for habit, row in found.items()})
+    for habits in sorted(groups.values(), key=len, reverse=True):
+        named = ", ".join(habits) if len(habits) <= MOST_NAMED else f"{len(habits)} jobs"
+        lines.append(bullet(f"{named}: *{_sentence(found[habits[0]])}*"))
+    if missing := [habit for habit in JOBS if habit not in found]:
+        lines.append(f"- {', '.join(missing)}: not run")
     return "\n".join(lines) + "\n"
+
+
+def _alike(texts: Mapping[str, str]) -> dict[str, list[str]]:
+    """The names of each text, in their order."""
+    alike: dict[str, list[str]] = {}
+    for name, text in texts.items():
+        alike.setdefault(text, []).append(name)
+    return alike
+
+
+def _form(row: Row) -> str:
+    """A headline without what differs from job to job: numbers, names of parameters, the consequence."""
+    text = re.sub(r"; (?:losses differ|then) .*$", "", _sentence(row))
+    text = re.sub(r"(lacks optimizer state|differ): .*$", r"\1", re.sub(r" of step \d+(?= lacks)", "", text))
+    return re.sub(r"\d+", "N", text)
 
 
 def _sentence(row: Row) -> str:
