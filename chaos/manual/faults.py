@@ -69,7 +69,7 @@ _OF_A_FAMILY = ("evidence", "undone by")
 
 _ENOUGH = 3
 
-_SHOWN = 2
+_SHOWN = 1
 """Scenarios that an entry names."""
 
 Point: TypeAlias = EntryPoint | Member

@@ -1,12 +1,11 @@
 """``damage-record``: removes, truncates or corrupts the record of the last checkpoint, or puts the one before there.
 
 MindFormers goes on from the checkpoint in its records: ``rank_R/meta.json`` of each rank in the legacy layout,
-``latest_checkpointed_iteration.txt``, which rank 0 writes for all, in the new one. Megatron has the latter, too, and
-PyTorch's distributed checkpoints have ``.metadata``. The checkpoints themselves stay.
-``how`` is ``remove`` (default), ``truncate`` (it ends in the middle), ``corrupt`` (one bit of every byte is flipped, so
-it cannot be read) or ``stale`` (it names the checkpoint before the newest).
+``latest_checkpointed_iteration.txt`` for all in the new one. Megatron has the latter, too, and PyTorch's distributed
+checkpoints have ``.metadata``. The checkpoints stay. ``how`` is ``remove`` (default), ``truncate``, ``corrupt`` (one
+bit of every byte is flipped) or ``stale`` (it names the checkpoint before the newest).
 
-On Ascend: storage that loses, spoils or brings back a small file, or a copy of the files from two moments.
+On Ascend: storage that loses, spoils or brings back a small file.
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 
 The file holds zeros there.
 
-On Ascend: power lost after the file has got its length and before its last blocks are on the disk, or a parallel writer
-that was cut off in between.
+On Ascend: power lost before the file's last blocks are on the disk, or a parallel writer that was cut off.
 """
 
 from __future__ import annotations

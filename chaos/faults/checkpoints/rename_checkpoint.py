@@ -1,7 +1,7 @@
 """``rename-checkpoint``: gives a rank's newest checkpoint the name of a later step.
 
-The name is of a step that no rank has reached: the file's own step is added to the step in its name. The content is as
-it was saved, so a job that reads the stored step is not misled.
+No rank has reached that step: the file's own step is added to the step in its name. The content stays, so a job that
+reads the stored step is not misled.
 
 On Ascend: files that a person has copied together, or a job whose names count anew after a recovery.
 """

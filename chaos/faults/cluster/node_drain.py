@@ -3,7 +3,7 @@
 The target must be a whole node (``node: N``), and the cluster's node be named in ``cluster.kubernetes.nodes``. The
 pod's replacement has to find another node.
 
-On Ascend: ``kubectl drain`` of a node, as before its repair.
+On Ascend: ``kubectl drain`` of a node before its repair.
 """
 
 from __future__ import annotations

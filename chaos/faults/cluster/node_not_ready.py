@@ -1,11 +1,11 @@
 """``node-not-ready``: tells the cluster that a node is not ready, as when its kubelet has stopped.
 
-Simulated at the node's status (Ready=False): the node itself, and the pods on it, go on. A kubelet that runs says every
-10 s that its node is ready, so the status is written again until there is proof, and does not last. The cluster evicts
-pods that do not tolerate this status (by default after 300 s), others' pods too. The cluster's node must be named in
+Simulated at the node's status (Ready=False): the node itself, and the pods on it, go on. A running kubelet reports
+ready every 10 s, so the status is written again until there is proof, and does not last. The cluster evicts pods that
+do not tolerate this status (by default after 300 s), others' pods too. The cluster's node must be named in
 ``cluster.kubernetes.nodes``.
 
-On Ascend: a node whose kubelet has stopped, without its reason.
+On Ascend: a node whose kubelet has stopped.
 """
 
 from __future__ import annotations

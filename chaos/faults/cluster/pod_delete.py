@@ -1,6 +1,6 @@
 """``pod-delete``: deletes a pod with all of its ranks; the cluster makes another in its place.
 
-The target must be a whole node (``node: N``). The new pod has another UID and perhaps another node; the history says so
+The target must be a whole node (``node: N``). The new pod has another UID and perhaps another node
 (``pod.rescheduled``).
 
 On Ascend: ``kubectl delete pod``, or a rescheduling of the pod by MindCluster.

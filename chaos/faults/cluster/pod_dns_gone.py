@@ -2,8 +2,7 @@
 
 Made by Chaos Mesh, where it is installed with its DNS server.
 
-On Ascend: the cluster's DNS (CoreDNS) does not answer, so a rank that starts again does not find the scheduler's
-service, while training ranks go on.
+On Ascend: the cluster's DNS (CoreDNS) does not answer, so a rank that starts again does not find the scheduler.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The target must be a whole node (``node: N``). Where a disruption budget forbids it, the fault is missed.
 
-On Ascend: ``kubectl drain``, for a training pod on a node that is taken out for repair.
+On Ascend: ``kubectl drain`` of the node.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """``public-fault``: tells MindCluster of a fault of a node's NPUs, as an outside monitor would.
 
 Simulated at ClusterD's input: no NPU is touched. A ConfigMap of the run, one for each node, has the message *occur*,
-and *recover* at the end; it is checked as ClusterD would. Without ``devices`` it is about NPU 0. MindCluster's reaction
-depends on the code's level, and the plan expects none: take a code of level NotHandle or SubHealth, or write the
-required reaction in ``expect``.
+and *recover* at the end. Without ``devices`` it is about NPU 0. MindCluster's reaction depends on the code's level,
+and the plan expects none: take a code of level NotHandle or SubHealth, or write the required reaction in ``expect``.
 
 On Ascend: a fault seen by CCAE, pingmesh and such.
 """

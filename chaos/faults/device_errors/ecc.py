@@ -1,9 +1,8 @@
 """``ecc``: raises an HBM multi-bit ECC error, a memory error with the time of its event.
 
-The text is MindSpore's for ACL error 507054 with the device's own line behind it, which ends in the time of the event
-(microseconds of the host's monotonic clock). MindSpore compares it with the times of the optimizer update and asks the
-SDK whether the error can be repaired: during the update it cannot, since the rank may have written values from broken
-memory. ``strategy`` is as in ``uce``.
+The text is MindSpore's for ACL error 507054 with the device's own line behind it, which ends in the time of the event.
+MindSpore compares this with the times of the optimizer update: an error during the update cannot be repaired.
+``strategy`` is as in ``uce``.
 
 On Ascend: an HBM double-bit error, event 0x80e01801; no tool makes one.
 """

@@ -1,9 +1,9 @@
 """``exception``: raises a Python exception in a rank, in the middle of a step.
 
-MindSpore's wrapper round the training repairs errors whose text it knows, and no others: this error is reported to the
-SDK as unknown, so the rank counts as lost. Without the SDK the process ends with a traceback and exit code 1.
+MindSpore's wrapper round the training repairs errors whose text it knows: this error is reported to the SDK as
+unknown, so the rank counts as lost. Without the SDK the process ends with a traceback and exit code 1.
 
-On Ascend: a defect in the script, in a callback or in the data, or a device error that MindSpore does not classify.
+On Ascend: a defect in the script, a callback or the data, or a device error that MindSpore does not classify.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``link``: takes a rank's link of the parameter plane down: its collective neither sends nor receives any more.
 
-The ranks are held at their all-reduce. No process ends and no connection is closed: all ranks wait in the collective
-until it gives up (HCCL_EXEC_TIMEOUT) or, on the rank whose link it is, until the watchdog finds the error.
+The ranks are held at their all-reduce. No process ends and no connection is closed: all ranks wait until the
+collective gives up (HCCL_EXEC_TIMEOUT) or, on the rank whose link it is, until the watchdog finds the error.
 
 On Ascend: a broken network port or cable of the NPU, or ``hccn_tool -i ID -link -s down``.
 """

@@ -4,8 +4,7 @@ Both ends get an error (ECONNABORTED, ECONNRESET) at once, and may connect again
 connection counts with the port at either end: at node 0 all other nodes' connections to the controller are reset, at
 another node its own. A communicator loses its links by the kind ``link``.
 
-On Ascend: a firewall or a host's stack that forgets its connections and answers with RST, as after a failover, or a
-controller whose accepting process has closed its links.
+On Ascend: a firewall or a host's stack that forgets its connections and answers with RST, as after a failover.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """``network-delay``: delays the packets sent to the targets' nodes.
 
-The kernel's netem does this where it is there (tc-netem(8)), else a relay of the run's own; the plan says which. On
-hosts it is netem: without it the run is refused before the start. With a jitter netem lets packets overtake each other,
-the relay does not. Packets from the nodes themselves are not delayed.
+The kernel's netem (tc-netem(8)) does this, else a relay of the run's own; the plan says which. On hosts it is netem:
+without it the run is refused. With a jitter netem lets packets overtake each other, the relay does not. Packets from
+the nodes themselves are not delayed.
 
 On Ascend: a switch with full queues, or traffic on another way.
 """

@@ -1,9 +1,9 @@
 """``network-loss``: drops a share of the packets sent to the targets' nodes.
 
-Each packet vanishes by chance; TCP sends it again. The kernel's netem drops it where it is there (tc-netem(8)), else a
-relay of the run's own, with the fault's name as its seed; on hosts their packet filter. The plan says which.
+TCP sends lost packets again. The kernel's netem (tc-netem(8)) drops them, else a relay of the run's own, with the
+fault's name as its seed; on hosts their packet filter. The plan says which.
 
-On Ascend: a cable or an optical module that has gone bad, or a congested switch.
+On Ascend: a bad cable or optical module, or a congested switch.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """``network-rate``: limits the rate at which packets reach the targets' nodes.
 
-The router between the nodes sends at that rate (tc-tbf(8)); faster packets wait in it for up to a second, and packets
-that find no room there are lost and sent again.
+The router between the nodes sends at that rate (tc-tbf(8)); packets wait in it for up to a second, and packets without
+room are lost and sent again.
 
-On Ascend: a port that has fallen back to a lower rate, or a network full of others.
+On Ascend: a port that has fallen back to a lower rate, or a full network.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """``partition``: drops all traffic between the targets' nodes and every other node.
 
 The router between the nodes drops the packets, or the receiving host does; no process gets an error, and no connection
-is closed. Afterwards TCP sends the lost packets again. With ``direction: out`` only packets from the targets' nodes are
-lost.
+is closed. Afterwards TCP sends the lost packets again. With ``direction: out`` only packets from the targets' nodes
+are lost.
 
 Up to 2 seconds go unnoticed. In a longer partition the SDK's controller misses the heartbeats and gives the targets'
-ranks up: after at most 18 seconds with the timings ``fast``, and 55 with the vendor's; the plan has the time. The
-others save the end-of-life checkpoint and exit. So a long partition must cut whole nodes from the controller's node,
-both ways, with TTP on. The ranks that were cut off live on: with ``seconds`` the network comes back, they find no
-controller any more and have to end by themselves; without, they end with the launch.
+ranks up: after at most 18 seconds with the timings ``fast``, and 55 with the vendor's. The others save the end-of-life
+checkpoint and exit. So a long partition must cut whole nodes from the controller's node, both ways, with TTP on. The
+ranks that were cut off live on: with ``seconds`` they find no controller when the network comes back, and have to end
+by themselves; without, they end with the launch.
 
 On Ascend: a switch or a host's port that drops everything, for a moment or for long.
 """

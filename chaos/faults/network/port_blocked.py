@@ -1,11 +1,11 @@
 """``port-blocked``: drops the packets to one TCP port of the targets' nodes; all other traffic passes.
 
 The router between the nodes drops these packets, or the receiving host does; no process gets an error, and no
-connection is closed. Afterwards TCP sends the lost packets again. So one service of the job can be cut off alone: the
-heartbeats while the collectives pass, or the other way round.
+connection is closed. Afterwards TCP sends the lost packets again. So the heartbeats can be cut off while the
+collectives pass, or the other way round.
 
-On Ascend: a firewall or a security group that for a moment drops the packets to the controller, the scheduler, or
-HCCL's sockets on the host (from HCCL_IF_BASE_PORT on).
+On Ascend: a firewall or a security group that drops the packets to the controller, the scheduler, or HCCL's sockets on
+the host (from HCCL_IF_BASE_PORT on).
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """``dns-gone``: stops name resolution on the targets' nodes; addresses are reached as before.
 
-The container's resolvers, the engine's own among them, are made unreachable in its network namespace: a look-up fails
-at once ("Temporary failure in name resolution"). Names in ``/etc/hosts`` need no resolver. This host's own resolver is
-neither used nor changed.
+The container's resolvers are made unreachable in its network namespace: a look-up fails at once ("Temporary failure in
+name resolution"). Names in ``/etc/hosts`` need no resolver. This host's own resolver is neither used nor changed.
 
-On Ascend: the cluster's DNS (CoreDNS) does not answer, so a rank that starts again does not find the scheduler's
-service, while training ranks go on.
+On Ascend: the cluster's DNS (CoreDNS) does not answer, so a rank that starts again does not find the scheduler.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """``node-oom``: leaves a node hardly more memory than it uses; its ranks take more, and the kernel ends them.
 
-The limit of the node's container is lowered while it runs (the engine's ``update``); then each rank of the node takes
-memory, page by page, until the OOM killer ends it. The machine's memory is never short. The kernel first looks for
-memory to reclaim, and the ranks stand still: on a busy machine for 15 s (observed with Docker, Linux 6.18). So their
-silence may be noticed before their end.
+The limit of the node's container is lowered while it runs; then each rank of the node takes memory, page by page,
+until the OOM killer ends it. The machine's memory is never short. While the kernel looks for memory to reclaim, the
+ranks stand still: on a busy machine for 15 s (observed with Docker, Linux 6.18). So their silence may be noticed
+before their end.
 
-On Ascend: a pod whose memory limit is too low for all of its ranks, as when they gather a checkpoint together.
+On Ascend: a pod whose memory limit is too low for all of its ranks.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``node-reboot``: reboots the machine that a rank runs on, with everything on it.
 
-The platform must be able to reboot its nodes and to distinguish their boots. On the platform local the harness runs on
-the same machine, so the plan refuses it. A node that is in another boot already was not rebooted by this fault.
+The platform must be able to reboot its nodes and to distinguish their boots; the plan refuses it on the platform
+local, where the harness runs. A node that is in another boot already was not rebooted by this fault.
 
 On Ascend: ``reboot``, after which the cluster starts the pod anew.
 """

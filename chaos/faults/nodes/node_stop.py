@@ -1,6 +1,6 @@
 """``node-stop``: asks a node to end; it goes on for its grace time, then ends with everything on it.
 
-Its first process does not use the grace time: the ranks get no signal. The recovery is measured from the node's end on.
+The ranks get no signal. The recovery is measured from the node's end on.
 
 On Ascend: a pod that is deleted, or a container that is stopped, whose start script does not pass SIGTERM on.
 """

@@ -1,10 +1,9 @@
 """``node-volume-gone``: takes the volume with the job's checkpoints from one node, and from no other.
 
-The job's directory vanishes in the mount namespace of the node's container: there the kernel answers with ENOENT, and
-open files stay open, as where a volume was unmounted by force. No saved file is touched. The node has the volume again
-with the next launch.
+The job's directory vanishes in the mount namespace of the node's container: the kernel answers with ENOENT, and open
+files stay open. No saved file is touched. The node has the volume again with the next launch.
 
-On Ascend: shared storage that one host has lost (an NFS mount that was dropped, a volume that was detached).
+On Ascend: shared storage that one host has lost (a dropped NFS mount, a detached volume).
 """
 
 from __future__ import annotations

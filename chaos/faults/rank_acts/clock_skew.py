@@ -1,8 +1,7 @@
 """``clock-skew``: sets the wall clock of a rank wrong by ``offset`` seconds, from the trigger until its process ends.
 
 The agent wraps ``time.time`` and ``time.time_ns`` of the rank's Python, so the time stamps of Python code (its logging
-too) are wrong. The time of the machine and of native code is right, and so are the histories: harness and agent keep to
-the monotonic clock, and to the wall clock that they took before.
+too) are wrong. The time of the machine and of native code is right, and so are the histories.
 
 On Ascend: a host whose clock was set, or is not kept by NTP, so logs and leases of its ranks are off.
 """

@@ -2,7 +2,7 @@
 
 The rank waits where the batch is handed over to the step; the others wait for it in the all-reduce.
 
-On Ascend: storage or a host that is slow for a moment, so the data queue of the device runs empty.
+On Ascend: slow storage or a slow host, so the data queue of the device runs empty.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The proof is a witness: a thread that writes to the rank's record every 50 ms be
 own threads are not Python and run on; its stand-in's are Python, so the plan refuses the kind beside mechanisms of the
 SDK.
 
-On Ascend: an extension that waits for the device, for storage or for a lock without releasing the GIL.
+On Ascend: an extension that waits for the device, storage or a lock without releasing the GIL.
 """
 
 from __future__ import annotations

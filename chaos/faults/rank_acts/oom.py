@@ -1,11 +1,10 @@
 """``oom``: makes a rank take more memory than it may have; the kernel's OOM killer ends it with SIGKILL.
 
-The rank's process is moved to a control group of the run's own, and takes memory, page by page. The limit is for the
+The rank's process is moved to a control group of the run's own, and takes memory, page by page. The limit is for
 memory that it takes from then on, so the machine's memory is never short. Where no such group can be made the scenario
-is refused before the start (``chaos doctor``).
+is refused before the start.
 
-On Ascend: a pod that goes beyond its memory limit, by a leak, by pinned buffers of the loader, or by gathering a
-checkpoint.
+On Ascend: a pod that goes beyond its memory limit, by a leak, by pinned buffers, or by gathering a checkpoint.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``slow-rank``: makes a rank take longer for its steps than the others: a straggler.
 
-The slow steps begin with the trigger's. The added time, in proportion to the step's own, comes behind its work, so the
-others wait for the rank in the next all-reduce.
+The added time, in proportion to the step's own, comes behind its work, so the others wait for the rank in the next
+all-reduce.
 
 On Ascend: a card that clocks itself down, a host whose cores are taken by others.
 """

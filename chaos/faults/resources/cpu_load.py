@@ -1,7 +1,6 @@
 """``cpu-load``: makes other processes compete for the cores that a rank runs on.
 
-The processes do nothing but count, on exactly the cores of the rank, so the kernel shares the cores among them. They
-are the harness's own and end with it.
+The processes count, on exactly the cores of the rank. They are the harness's own and end with it.
 
 On Ascend: data loading, compression or another job on the cores of a host process.
 """

@@ -1,8 +1,8 @@
 """``cpu-quota``: limits a rank to a share of the processor's time.
 
-Its process is moved to a control group of the run's own; the kernel lets it wait for the rest of each tenth of a second
-in which it has used its share up. With version 2 of control groups the fault is missed where no group above the rank
-hands processor time on: nothing is written to a group that is not the run's own.
+Its process is moved to a control group of the run's own, and waits for the rest of each tenth of a second in which it
+has used its share up. With version 2 of control groups the fault is missed where no group above the rank hands
+processor time on.
 
 On Ascend: a pod with too low a limit of processor time.
 """

@@ -1,7 +1,7 @@
 """``memory-load``: takes a part of the memory of the machine that a rank runs on, in another process.
 
-The process is the harness's own, writes every page, ends with the harness, and is the first that the kernel ends for
-want of memory. Where less than half a gibibyte would be left, nothing is taken and the fault is missed.
+The process is the harness's own, ends with the harness, and is the first that the kernel ends for want of memory.
+Where less than half a gibibyte would be left, nothing is taken and the fault is missed.
 
 On Ascend: a data set's cache, a profiler or another job on the same host.
 """

@@ -3,9 +3,8 @@
 The processor of the MindIO TFT SDK installs an empty handler, so under its protection nothing happens. Without the SDK
 the process ends.
 
-Delivery to a handler is proven by the kernel: before, the signal is caught and not ignored; afterwards it is no longer
-pending, for the process or a thread, and the process lives. A caught signal is pending until a thread takes it, and so
-runs the handler.
+The kernel proves the delivery to a handler: before, the signal is caught and not ignored; afterwards it is no longer
+pending, for the process or a thread, and the process lives.
 
 On Ascend: a scheduler's signal to a pod before it kills the pod.
 """

@@ -1,7 +1,7 @@
 """``disk-full``: fills the file system that the job saves its checkpoints on.
 
 Before the job starts, the directory becomes a file system of its own, in memory. The fault shrinks it to its content
-and a little more, so a save begins and breaks off in the middle with the kernel's own ENOSPC.
+and a little more, so a save breaks off in the middle with the kernel's own ENOSPC.
 
 On Ascend: a shared file system or local disk without room when the dying ranks save.
 """

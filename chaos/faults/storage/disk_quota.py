@@ -1,8 +1,8 @@
 """``disk-quota``: limits the disk that the job saves its checkpoints on, and a save then reaches the limit.
 
-Before the job starts, the directory becomes a disk of its own: a file system in a file. The fault tells the kernel to
-keep all of its free space but a little back (``reserved_clusters`` of ext4, which not even root may take), so a save
-begins and breaks off in the middle with the kernel's own ENOSPC.
+Before the job starts, the directory becomes a disk of its own: a file system in a file. The fault lets the kernel keep
+all of its free space but a little back (``reserved_clusters`` of ext4, which not even root may take), so a save breaks
+off in the middle with the kernel's own ENOSPC.
 
 On Ascend: the project quota of a shared file system, reached by the checkpoints of a job.
 """

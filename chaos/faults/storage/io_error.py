@@ -1,7 +1,7 @@
 """``io-error``: answers every access to the storage that the job saves its checkpoints on with an input/output error.
 
 Before the job starts, the directory becomes a disk of its own: a file system in a file. The fault takes the disk from
-under it: files written until then stay, and from then on the kernel answers every open, write, read and fsync with EIO.
+under it: saved files stay, and the kernel answers every open, write, read and fsync with EIO.
 
 On Ascend: a failed disk or controller, or shared storage whose server is gone for good.
 """

@@ -1,7 +1,7 @@
 """``no-permission``: forbids the ranks to write in the directory that the job saves its checkpoints in.
 
-For ranks without privilege the directory loses its mode (EACCES), as after a wrong ``chmod``. For ranks that may ignore
-the mode, such as root's, the directory and its subdirectories become immutable (EPERM), as by ``chattr +i``.
+For ranks without privilege the directory loses its mode (EACCES). For ranks that may ignore the mode, such as root's,
+the directory and its subdirectories become immutable (EPERM), as by ``chattr +i``.
 
 On Ascend: a checkpoint path of another owner, or with the wrong mode.
 """

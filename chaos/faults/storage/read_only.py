@@ -1,9 +1,8 @@
 """``read-only``: makes the directory that the job saves its checkpoints in read-only.
 
-The directory is mounted on itself, read-only: unlike its mode this also keeps out root. A file system that the kernel
-has remounted after an error of the disk behaves in the same way.
+The directory is mounted on itself, read-only: unlike its mode this also keeps out root.
 
-On Ascend: a checkpoint path remounted read-only, or mounted so by mistake.
+On Ascend: a checkpoint path remounted read-only, by mistake or by the kernel after an error of the disk.
 """
 
 from __future__ import annotations

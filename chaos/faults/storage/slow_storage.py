@@ -1,7 +1,7 @@
 """``slow-storage``: delays every open of a file on the storage that the job saves its checkpoints on.
 
-The kernel asks a process of the harness before a file is opened there (fanotify), and the process takes ``delay``
-seconds to answer yes; nothing fails. When the harness is gone the kernel no longer asks.
+The kernel asks a process of the harness before a file is opened there (fanotify), which takes ``delay`` seconds to
+answer yes; nothing fails. When the harness is gone the kernel no longer asks.
 
 On Ascend: shared storage that is overloaded by other jobs, or far away.
 """

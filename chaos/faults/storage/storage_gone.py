@@ -1,7 +1,7 @@
 """``storage-gone``: takes away the directory that the job saves its checkpoints in.
 
-A removed directory is mounted in its place: it is empty, and nothing can be made in it; the kernel answers with ENOENT,
-as where the directory was deleted, or its mount taken away. No saved file is touched.
+A removed directory is mounted in its place: nothing can be made in it, and the kernel answers with ENOENT. No saved
+file is touched.
 
 On Ascend: a checkpoint path that was deleted, or a shared one that was unmounted.
 """

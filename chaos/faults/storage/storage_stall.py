@@ -1,8 +1,8 @@
 """``storage-stall``: makes every write to the storage that the job saves its checkpoints on wait.
 
 Before the job starts, the directory becomes a disk of its own: a file system in a file. The fault freezes it: a write,
-a new file or directory waits inside the kernel until the stall ends; saved files can be read meanwhile. No process gets
-an error. A waiting process cannot be killed before the stall ends, as with real storage that hangs.
+a new file or directory waits inside the kernel; saved files can be read meanwhile. No process gets an error. A waiting
+process cannot be killed before the stall ends, as with real storage that hangs.
 
 On Ascend: shared storage that fails over, or a disk that retries, for some seconds.
 """

@@ -1,9 +1,8 @@
 """``flip-bit``: flips one bit of one value, and nothing reports it: silent data corruption (SDC).
 
 Made at the framework's seam: in a gradient before it is reduced, in a weight before the step, or in an activation
-between two layers, with the trigger's phase ``allreduce.enter``, ``step.begin`` or ``forward``. Later values are
-computed from it. ``parameter`` names a weight or a value of the optimizer. If left out it is drawn (a weight), and so
-are ``element`` and ``bit``.
+between two layers, with the trigger's phase ``allreduce.enter``, ``step.begin`` or ``forward``. ``parameter`` names a
+weight or a value of the optimizer. If left out it is drawn (a weight), and so are ``element`` and ``bit``.
 
 On Ascend: a defective core or memory cell that ECC does not see; no tool makes one.
 """

@@ -3,8 +3,7 @@
 The result of the step's computation is changed before the gradients are reduced, so every rank gets it.
 
 On Ascend: an overflow in float16, a division by zero, a bad sample. MindSpore's LossMonitor and MindFormers'
-MFLossMonitor end the job then; the job kind that this fault can be made in has neither, so no part of the job is
-meant to notice.
+MFLossMonitor end the job then; the job kind that this fault can be made in has neither.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """``wrong-batch``: makes a rank train the batch of the step before once more, instead of its own.
 
-The rank's own batch is left out; from the next step on the order is right again.
+Its own batch is left out; from the next step on the order is right again.
 
-On Ascend: a loader that gives a buffer twice, a data set whose order was not restored, a shard that is read by two
-ranks.
+On Ascend: a loader that gives a buffer twice, a data set whose order was not restored, a shard that two ranks read.
 """
 
 from __future__ import annotations
