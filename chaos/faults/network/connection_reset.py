@@ -79,7 +79,7 @@ class ConnectionReset(FaultKind):
         record.write_text(json.dumps(resets), "utf-8")
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the connections, each reset at both ends by the kernel's word; None while one is left.
+        """Return the connections, each reset at both ends by the kernel's word.
 
         Raises FaultMissed where they are not on record.
         """
