@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
@@ -26,6 +27,8 @@ faults:
 ```
 """
 
+_PAGE = re.compile(r"docs/([\w/-]*/)([\w-]+\.md) in the repository")
+
 _VARIABLES = {"#/definitions/variable", "#/definitions/textWithVariables"}
 
 
@@ -43,7 +46,7 @@ def _section(title: str, part: dict[str, Any], unless_configured: Collection[str
     required = set(part.get("required", ()))
     lines = [f"## {title}", ""]
     if description := part.get("description"):
-        lines += [" ".join(description.split()), ""]
+        lines += [_linked(" ".join(description.split())), ""]
     lines += ["| key | value | default | meaning |", "|---|---|---|---|"]
     for key, value in part["properties"].items():
         default = "required" if key in required else _default(value)
@@ -90,4 +93,9 @@ def _types(value: dict[str, Any]) -> Iterator[str]:
 
 
 def _cell(text: str) -> str:
-    return text.replace("|", "\\|")
+    return _linked(text.replace("|", "\\|"))
+
+
+def _linked(text: str) -> str:
+    """Return the text with links to the pages that it names."""
+    return _PAGE.sub(r"[\2](../\1\2)", text)

@@ -17,18 +17,17 @@ _HEAD = """\
 
 Made by `python -m chaos.manual` from what the job kinds declare for the shipped scenarios. Do not edit.
 
-Every part that is not genuine is named in every result (`simulated`, with its layer), in the report on the terminal
-and in `run.json`, so a pass is never taken for more than it is. The layers mean:
+Every result names every part that is not genuine (`simulated`, with its layer); so do the report and `run.json`.
 
 | layer | what is put in |
 |---|---|
 | job | the training script does it, since a CPU cannot |
-| framework | a part of MindSpore or MindFormers is another |
-| kernels | operators that MindSpore has not for a CPU, made of others |
+| framework | another part in the place of a part of MindSpore or MindFormers |
+| kernels | operators that MindSpore lacks on a CPU, made of others |
 | device layer | functions below MindSpore's fault tolerance, which call an NPU on Ascend |
-| SDK | MindIO TFT (`mindio_ttp`) or MindIO ACP; with `--sdk vendor` it is the vendor's |
-| cluster agent | taskd and what commands it, in production MindCluster |
-| scheduler | what starts replica groups of torchft again, in production Slurm, Kubernetes or torchrun |
+| SDK | MindIO TFT (`mindio_ttp`) or MindIO ACP |
+| cluster agent | taskd and its commander, in production MindCluster |
+| scheduler | the starter of torchft's replica groups, in production Slurm, Kubernetes or torchrun |
 | platform | hosts and networks: groups of ranks on one host |
 | file system | the storage that checkpoints go to |
 
@@ -51,14 +50,15 @@ def _section(point: EntryPoint | Member, loaded: dict[str, list[Scenario]]) -> s
         return "\n".join([*lines, "No scenario of this kind is shipped.", ""])
     standin, vendor = _parts(kind, scenarios, "standin"), _parts(kind, scenarios, "vendor")
     if not standin:
-        return "\n".join([*lines, "Nothing is put in the place of anything.", ""])
-    lines += ["| layer | what is not genuine | in | with `--sdk vendor` |", "|---|---|---|---|"]
+        return "\n".join([*lines, "It has no stand-ins.", ""])
+    lines += ["| layer | what is not genuine | in |", "|---|---|---|"]
     for (layer, part), names in sorted(standin.items()):
         others = scenarios.keys() - names
         where = "every scenario" if not others else some(names)
         if len(others) == 1 < len(names):
             where = f"every scenario but {some(others)}"
-        lines.append(f"| {layer} | {cell(part)} | {where} | {'the same' if (layer, part) in vendor else 'genuine'} |")
+        kept = "" if (layer, part) in vendor else "; genuine with `--sdk vendor`"
+        lines.append(f"| {layer} | {cell(part)}{kept} | {where} |")
     return "\n".join([*lines, ""])
 
 

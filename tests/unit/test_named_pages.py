@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from chaos.scenario.schema import scenario_schema
 from tests.documents.blocks import ROOT
 
 PAGE = re.compile(r"docs/[\w/-]+\.md")
 
-REFERENCE = ("chaos/manual", "chaos/scenario/models")
-"""Texts of the reference of scenarios, a page of docs/ itself, which chaos schema prints."""
+MANUAL = "chaos/manual/"
+"""Texts of pages of docs/ themselves."""
 
 
 def messages(path: Path) -> Iterator[tuple[int, str]]:
@@ -33,7 +35,7 @@ def _is_command(owner: ast.AST) -> bool:
 def test_a_page_that_a_message_names_is_there_and_is_said_to_be_in_the_repository() -> None:
     bare = []
     for path in sorted((ROOT / "chaos").rglob("*.py")):
-        if path.relative_to(ROOT).as_posix().startswith(REFERENCE):
+        if path.relative_to(ROOT).as_posix().startswith(MANUAL):
             continue
         for line, text in messages(path):
             for page in PAGE.finditer(text):
@@ -41,3 +43,10 @@ def test_a_page_that_a_message_names_is_there_and_is_said_to_be_in_the_repositor
                 if not text[page.end() :].startswith(" in the repository"):
                     bare.append(f"{path.relative_to(ROOT)}:{line}: {text}")
     assert bare == []
+
+
+def test_the_schema_says_that_a_page_is_in_the_repository() -> None:
+    texts = json.dumps(scenario_schema())
+    pages = list(PAGE.finditer(texts))
+    assert len(pages) > 5
+    assert [page[0] for page in pages if not texts[page.end() :].startswith(" in the repository")] == []

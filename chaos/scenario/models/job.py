@@ -160,7 +160,7 @@ class Job(Model):
         None,
         strict=False,
         description="Words of a launcher of your own, with the command of a rank behind them "
-        "(docs/guides/launchers.md). Default: the job kind's, msrun.",
+        "(docs/guides/launchers.md in the repository). Default: the job kind's, msrun.",
     )
     torchrun: Torchrun = Field(Torchrun.model_construct(), description="Options of torchrun, for the job kind torch.")
     torchft: Torchft = Field(

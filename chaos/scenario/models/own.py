@@ -31,7 +31,7 @@ Commands = Annotated[tuple[Hook, ...], Field(strict=False, max_length=MOST)]
 
 
 class Hooks(Model):
-    """Commands around a run. Each has to be allowed where the scenario is run (docs/guides/own-code.md)."""
+    """Commands around a run. Whoever runs it allows each by its name (docs/guides/own-code.md in the repository)."""
 
     before: Commands = Field((), description="Before the job is started, and before its fault-free run.")
     after: Commands = Field((), description="When all is put back, also after a run that failed.")

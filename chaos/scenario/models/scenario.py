@@ -59,7 +59,7 @@ class Cluster(Model):
     platform: str = Field(DEFAULT_PLATFORM, description="Platform that the job lives on.")
     network: bool = Field(
         False,
-        description="Start the job on nodes with a network that faults can act on (docs/reference/platforms.md). "
+        description="Nodes with a network that faults can act on (docs/reference/platforms.md in the repository). "
         "A fault that needs it asks for it by itself.",
     )
     nodes: int = Field(1, ge=1, description="Number of nodes; ranks are spread over them evenly, in order.")
@@ -106,7 +106,7 @@ class ExpectLoss(Model):
         {},
         max_length=200,
         description="Largest differences of weights and optimizer state, by patterns of names "
-        "(docs/design/verdicts.md). Default: the tolerance; beyond it unknown.",
+        "(docs/design/verdicts.md in the repository). Default: the tolerance; beyond it unknown.",
     )
     false_alarm: float | None = Field(
         None, gt=0, lt=1, description="Share of sound runs that exceed a limit, as it was measured."
@@ -167,7 +167,7 @@ FindingId = Annotated[str, Field(pattern=r"^F-[0-9]{2,}$")]
 class Finding(Model):
     """A known defect that runs show differently: with one SDK only, now and then, or in more checks."""
 
-    id: FindingId = Field(description="Its id in docs/reference/findings.md.")
+    id: FindingId = Field(description="Its id in docs/reference/findings.md in the repository.")
     sdk: Literal["standin", "vendor"] | None = Field(
         None, description="The SDK with which it holds; with the other one the finding has no effect. Default: both."
     )
@@ -204,7 +204,7 @@ class Scenario(Model):
         strict=False,
         max_length=MOST,
         description="Checks of your own, as module:function of a Python file beside the scenario "
-        "(docs/guides/own-code.md).",
+        "(docs/guides/own-code.md in the repository).",
     )
     hooks: Hooks = Field(Hooks.model_construct(), description="Commands of your own around a run.")
     compare: Compare | None = Field(None, description="Comparison of cells of the matrix.")
@@ -218,7 +218,7 @@ class Scenario(Model):
     )
     finding: FindingId | Finding | None = Field(
         None,
-        description="Id of a known defect (docs/reference/findings.md), by which the run fails in the checks of "
+        description="Id of a known defect (docs/reference/findings.md in the repository), which fails the checks of "
         "failing. A mapping where not every run shows it.",
     )
     failing: tuple[str, ...] = Field(

@@ -12,5 +12,5 @@ class Ssh(Model):
 
     inventory: str = Field(
         min_length=1,
-        description="File that says which hosts there are (docs/guides/ssh.md), relative to the scenario file.",
+        description="Inventory of the hosts (docs/guides/ssh.md in the repository), relative to the scenario file.",
     )
