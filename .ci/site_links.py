@@ -1,6 +1,6 @@
 """Hooks of mkdocs: make pages that GitHub shows fit for a site.
 
-The menu is the index of docs/README.md: its headings, and the pages of their tables in their order.
+The menu is the index of docs/README.md: its headings, and the pages of their lists in their order.
 
 A link to a file outside docs/ becomes its text, since the site has no such file. What a block says behind its language
 (``unrun: …``) is for the tests, and goes.
@@ -14,7 +14,7 @@ from typing import Any
 
 _LINK = re.compile(r"(?<!!)\[(?P<text>(?:[^][]|\[[^][]*\])*)\]\((?P<target>[^)\s#:]+)(?P<anchor>#[^)\s]*)?\)")
 _PART = re.compile(r"^## (?P<title>.+)\n(?P<rows>(?:(?!^## ).*\n?)*)", re.MULTILINE)
-_ROW = re.compile(r"^\| \[[^]]+\]\((?P<page>[\w./-]+)\) \|", re.MULTILINE)
+_ROW = re.compile(r"^- \[[^]]+\]\((?P<page>[\w./-]+)\):", re.MULTILINE)
 _FENCE = re.compile(r"^```(\w*) [^\n]*$", re.MULTILINE)
 
 
