@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from chaos.base.escapes import escape
+
 HANDLER = "chaos.plainer"
 
 PLAINER = {"µ": "u", "±": "+/-", "…": "...", "→": "->", "≤": "<=", "⁶": "^6"} | dict(
@@ -24,11 +26,7 @@ def plainer(error: UnicodeError) -> tuple[str | bytes, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     characters = error.object[error.start : error.end]
-    return "".join(PLAINER.get(char) or _escape(char) for char in characters), error.end
-
-
-def _escape(char: str) -> str:
-    return char.encode("ascii", "backslashreplace").decode("ascii")
+    return "".join(PLAINER.get(char) or escape(char) for char in characters), error.end
 
 
 codecs.register_error(HANDLER, plainer)

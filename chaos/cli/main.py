@@ -101,10 +101,11 @@ class LazyGroup(click.Group):
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             from difflib import get_close_matches
 
-            near = get_close_matches(args[0], COMMANDS, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else f" There are {', '.join(COMMANDS)}."
-            if args[0] in _OPTIONS:
-                hint = f" Did you mean 'chaos {_OPTIONS[args[0]]}'?"
+            near = get_close_matches(args[0], [*COMMANDS, *_OPTIONS], n=1)
+            hint = f" There are {', '.join(COMMANDS)}."
+            if near:
+                option = _OPTIONS.get(near[0])
+                hint = f" Did you mean {near[0] if option is None else f'chaos {option}'!r}?"
             raise click.UsageError(f"No such command {args[0]!r}.{hint}", ctx)
         return super().resolve_command(ctx, args)
 
@@ -137,9 +138,9 @@ def entry(arguments: Sequence[str] | None = None) -> int:
         if variable in os.environ:
             from click.shell_completion import shell_complete
 
-            from chaos.cli.bash_words import complete_split_words
+            from chaos.cli.shell_words import complete_as_shells_need
 
-            complete_split_words()
+            complete_as_shells_need()
             return shell_complete(cli, {}, name, variable, os.environ[variable])
     if (code := _refuse_closed(hold_closed_descriptors())) is not None:
         return code

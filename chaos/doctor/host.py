@@ -19,9 +19,17 @@ def python(machine: Machine) -> Probe:
 
 
 def command(machine: Machine) -> Probe:
-    """Return whether the command ``chaos`` is this package's alone: pip replaces another package's without a word."""
+    """Return whether the command ``chaos`` is there, and this package's alone.
+
+    pip replaces another package's command without a word, and removes it with that package.
+    """
     others = [name for name in machine.owners("chaos") if name != _PACKAGE]
     if not others:
+        beside = str(machine.executable.parent)
+        if machine.which("chaos", path=beside) is None and machine.which("chaos") is None:
+            text = f"no command chaos in {beside} or on the PATH"
+            again = f"pip install --force-reinstall --no-deps {_PACKAGE}"
+            return Probe("command", False, text, f"call python -m chaos; if another package took it away: {again}")
         return Probe("command", True, "chaos, chaos-ascend")
     return Probe(
         "command",

@@ -8,6 +8,8 @@ import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from chaos.base.escapes import escape
+
 MAX_PROBLEMS = 200
 """Most problems of a file before the check ends; more would not make it clearer."""
 
@@ -88,7 +90,7 @@ def printable(text: str) -> str:
     """Escape characters that would move the cursor or hide themselves on a terminal."""
     if text.isprintable():
         return text
-    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+    return "".join(char if char.isprintable() else escape(char) for char in text)
 
 
 def near_miss(word: str, candidates: Iterable[str]) -> str | None:

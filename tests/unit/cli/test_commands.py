@@ -105,10 +105,12 @@ def test_an_unknown_platform_is_told_what_was_meant(chaos: Call, place: Path) ->
     assert (ended.code, "no platform 'lcoal'; did you mean 'local'?" in ended.err) == (64, True)
 
 
-@pytest.mark.parametrize("word", ["help", "version"])
-def test_a_command_of_other_programs_is_told_the_option_that_it_is_here(chaos: Call, word: str) -> None:
+@pytest.mark.parametrize(
+    ("word", "option"), [("help", "help"), ("version", "version"), ("hlep", "help"), ("versoin", "version")]
+)
+def test_a_command_of_other_programs_is_told_the_option_that_it_is_here(chaos: Call, word: str, option: str) -> None:
     ended = chaos(word)
-    assert (ended.code, f"Did you mean 'chaos --{word}'?" in ended.err) == (64, True)
+    assert (ended.code, f"Did you mean 'chaos --{option}'?" in ended.err) == (64, True)
 
 
 @pytest.mark.parametrize("command", COMMANDS)

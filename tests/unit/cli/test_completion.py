@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,8 +11,8 @@ from pathlib import Path
 import pytest
 from click.shell_completion import ShellComplete
 
-from chaos.cli.bash_words import BashWords
 from chaos.cli.main import COMMANDS, COMPLETE, cli
+from chaos.cli.shell_words import BashWords
 
 PROGRAM = Path(sys.executable).with_name("chaos")
 HEAVY = {"jsonschema", "mindspore", "numpy", "pydantic", "rich"}
@@ -236,6 +237,43 @@ def test_bash_writes_no_blank_behind_the_name_of_a_variable() -> None:
     """
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("-o nospace\nvictim=\n", "")
+
+
+ZSH = """
+    fpath=($PWD $fpath)
+    compdef() { print compdef $@ }
+    compadd() { print -r -- ${completions[@]} ${(q)@} }
+    _describe() { print -r -- ${completions_with_descriptions[@]} ${(q)@} }
+    autoload -U _chaos
+    words=(chaos run plain-kill-r) CURRENT=3; _chaos
+    words=(chaos run plain-kill-rank --set vic) CURRENT=5; _chaos_completion
+    words=(chaos inject kill --set wi) CURRENT=5; _chaos_completion
+"""
+
+
+@pytest.mark.processes
+def test_zsh_completes_every_word_and_writes_no_blank_behind_the_name_of_a_variable(tmp_path: Path) -> None:
+    """Once the file has been loaded, its function alone is called: by its name in ``compdef``."""
+    environment = {**os.environ, "PATH": f"{PROGRAM.parent}:{os.environ['PATH']}"}
+    script = subprocess.run(
+        [PROGRAM], env={**environment, "_CHAOS_COMPLETE": "zsh_source"}, capture_output=True, text=True, check=True
+    ).stdout
+    loaded = script.partition("== loadautofunc")[2].partition("else")[0]
+    assert loaded.index("compdef _chaos_completion chaos") < loaded.index('_chaos_completion "$@"')
+    assert script.count('"${behind[@]}"') == 2 and "behind=(-S '')" in script
+    if shutil.which("zsh") is None:
+        pytest.skip("zsh is not installed; its script was read")
+    (tmp_path / "_chaos").write_text(script)
+    done = subprocess.run(["zsh", "-f", "-c", ZSH], cwd=tmp_path, env=environment, capture_output=True, text=True)
+    assert done.stderr == ""
+    *plain, described = done.stdout.splitlines()
+    assert plain == [
+        "compdef _chaos_completion chaos",
+        "plain-kill-rank -U -V unsorted -a completions",
+        "victim= -S '' -U -V unsorted -a completions",
+    ]
+    assert described.startswith("with=:launcher: kill the launcher")
+    assert described.endswith(" -V unsorted completions_with_descriptions -U -S ''")
 
 
 @pytest.mark.processes

@@ -70,6 +70,14 @@ def test_a_name_that_the_locale_lacks_is_shown_escaped(call: Call, place: Path, 
     assert command != "list" or b"\\u2603 " in output
 
 
+@pytest.mark.parametrize("name", [b"\xff-\xe6\x88\x91".decode("ascii", "surrogateescape")])
+def test_a_byte_that_is_no_character_is_shown_as_the_byte(call: Call, place: Path, name: str) -> None:
+    """Under the locale C Python knows a Chinese name by its bytes only."""
+    code, _, errors = call(lambda: entry(["plan", name]))
+    assert code == codes.USAGE
+    assert rb"'\xff-\xe6\x88\x91'" in errors and b"udc" not in errors
+
+
 def test_an_error_quotes_what_the_locale_lacks(call: Call, place: Path) -> None:
     code, _, errors = call(lambda: entry(["plan", "\N{SNOWMAN}"]))
     assert code == codes.USAGE

@@ -48,11 +48,19 @@ def test_numpy_2_breaks_nothing_without_mindspore(tmp_path: Path) -> None:
 
 
 def test_another_package_with_a_command_chaos_is_named_with_the_way_round_it(tmp_path: Path) -> None:
-    (found,) = probe(["command"], machine(tmp_path, owners=lambda name: ("chaos-ascend",)))
+    which = {"chaos": "/usr/bin/chaos"}
+    alone = machine(tmp_path, owners=lambda name: ("chaos-ascend",), which=lambda name, path=None: which.get(name))
+    (found,) = probe(["command"], alone)
     assert found.ok
     (found,) = probe(["command"], machine(tmp_path, owners=lambda name: ("chaos-ascend", "chaostoolkit")))
     assert not found.ok
     assert "chaostoolkit has a command chaos, too" in found.seen and "chaos-ascend or python -m chaos" in found.advice
+
+
+def test_a_command_that_went_with_another_package_is_missing(tmp_path: Path) -> None:
+    (found,) = probe(["command"], machine(tmp_path, owners=lambda name: ("chaos-ascend",)))
+    assert not found.ok
+    assert "no command chaos in" in found.seen and "--force-reinstall --no-deps chaos-ascend" in found.advice
 
 
 def test_the_owners_of_a_command_are_those_that_are_installed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,7 +1,11 @@
-"""Completion in bash of words with an equals sign, such as ``phase=forward``: bash splits them there, click does not.
+"""Completion in the shells for which the script of click is not enough.
 
-Bash has ``=`` among its word breaks: a line ``--cell phase=f`` comes as ``--cell``, ``phase``, ``=``, ``f``, and only
-the ``f`` is replaced by what is offered.
+Bash splits words with an equals sign, such as ``phase=forward``, and click does not: bash has ``=`` among its word
+breaks. A line ``--cell phase=f`` comes as ``--cell``, ``phase``, ``=``, ``f``, and only the ``f`` is replaced by what
+is offered.
+
+Zsh loads the script of click from ``fpath`` at the first completion. From then on it takes the whole script for the
+function that it defines, and the second completion of a shell is spent on a registration.
 """
 
 from __future__ import annotations
@@ -9,7 +13,7 @@ from __future__ import annotations
 import shlex
 from typing import Any, ClassVar
 
-from click.shell_completion import BashComplete, CompletionItem, add_completion_class
+from click.shell_completion import BashComplete, CompletionItem, ZshComplete, add_completion_class
 
 _WITHOUT_BLANK = """\
     [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *= ]] && compopt -o nospace
@@ -50,6 +54,30 @@ class BashWords(BashComplete):
         return f"{item.type},{shlex.quote(rest) if rest else rest}"
 
 
-def complete_split_words() -> None:
-    """Let bash be answered by :class:`BashWords`."""
+_CALL = '    %(complete_func)s "$@"\n'
+_REGISTERED = f"    compdef %(complete_func)s %(prog_name)s\n{_CALL}"
+
+_DESCRIBED = "completions_with_descriptions -U\n"
+_DECIDE = "    if [ -n "
+_BEHIND = """\
+    local -a behind
+    [[ "${completions[1]}${completions_with_descriptions[1]%%%%:*}" == *= ]] && behind=(-S '')
+
+"""
+
+
+class ZshWords(ZshComplete):
+    """Completion for zsh."""
+
+    source_template: ClassVar[str] = (
+        ZshComplete.source_template.replace(_CALL, _REGISTERED)
+        .replace(_DECIDE, _BEHIND + _DECIDE, 1)
+        .replace(_DESCRIBED, _DESCRIBED[:-1] + ' "${behind[@]}"\n')
+        .replace("compadd -U -V", 'compadd "${behind[@]}" -U -V')
+    )
+
+
+def complete_as_shells_need() -> None:
+    """Let bash be answered by :class:`BashWords`, and zsh by :class:`ZshWords`."""
     add_completion_class(BashWords)
+    add_completion_class(ZshWords)
