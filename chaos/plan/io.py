@@ -11,6 +11,7 @@ from typing import Any, get_args, get_type_hints
 
 from pydantic import TypeAdapter, ValidationError
 
+from chaos.base.lone_surrogates import with_halves, with_stand_ins
 from chaos.base.strict_json import parse
 from chaos.plan.job_effect import JobEffect
 from chaos.plan.model import Plan
@@ -106,7 +107,9 @@ def loads(text: str | bytes) -> Plan:
     """
     try:
         unknown = _unknown_keys(text)
-        values = _fields(_adapter().validate_json(text, strict=True))
+        plain = with_stand_ins(text)
+        values = _fields(_adapter().validate_json(text if plain is None else plain, strict=True))
+        values = values if plain is None else with_halves(values)
     except ValidationError as error:
         errors = error.errors(include_url=False, include_context=False, include_input=False)
         shown = [f"{'.'.join(str(part) for part in item['loc']) or 'plan'}: {item['msg']}" for item in errors]

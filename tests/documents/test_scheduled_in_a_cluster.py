@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +17,16 @@ PAGE = ROOT / "docs" / "guides" / "nightly.md"
 
 
 @pytest.fixture
-def pod() -> dict[str, Any]:
-    """What the pod of a night is made of."""
+def job() -> dict[str, Any]:
+    """The object."""
     (block,) = (block for block in blocks_of(PAGE) if block.file == "cronjob.yaml")
-    job = yaml.safe_load(block.text)
+    read: dict[str, Any] = yaml.safe_load(block.text)
+    return read
+
+
+@pytest.fixture
+def pod(job: dict[str, Any]) -> dict[str, Any]:
+    """What the pod of a night is made of."""
     assert (job["apiVersion"], job["kind"]) == ("batch/v1", "CronJob")
     assert job["spec"]["concurrencyPolicy"] == "Forbid" and job["spec"]["jobTemplate"]["spec"]["backoffLimit"] == 0
     found: dict[str, Any] = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]
@@ -51,3 +58,35 @@ def test_it_runs_as_the_user_of_the_image_with_the_rights_that_chaos_prints(pod:
     user = f"{pod['securityContext']['runAsUser']}:{pod['securityContext']['runAsGroup']}"
     assert f"USER {user}" in (ROOT / "Dockerfile.cli").read_text().splitlines()
     assert pod["securityContext"]["runAsNonRoot"] is True
+
+
+def test_every_key_and_the_type_of_every_value_are_known_to_kubernetes(job: dict[str, Any]) -> None:
+    models = pytest.importorskip("kubernetes.client.models", reason="the kubernetes client is not installed")
+    assert _unknown(models, "V1CronJob", job) == []
+    job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]["enviroment"] = []
+    job["spec"]["jobTemplate"]["spec"]["backoffLimit"] = "none"
+    assert _unknown(models, "V1CronJob", job) == [
+        "V1CronJob.spec.jobTemplate.spec.backoffLimit: 'none' is no int",
+        "V1CronJob.spec.jobTemplate.spec.template.spec.containers.0.enviroment",
+    ]
+
+
+_PLAIN = {"str": str, "int": int, "bool": bool, "object": object}
+
+
+def _unknown(models: Any, kind: str, value: Any, place: str = "") -> list[str]:
+    """The places of a value that the API's own description of a kind does not know."""
+    place = place or kind
+    if (listed := re.fullmatch(r"[Ll]ist\[(.+)\]", kind)) is not None:
+        assert isinstance(value, list), place
+        return [
+            one for index, item in enumerate(value) for one in _unknown(models, listed[1], item, f"{place}.{index}")
+        ]
+    if kind in _PLAIN:
+        return [] if isinstance(value, _PLAIN[kind]) else [f"{place}: {value!r} is no {kind}"]
+    described = getattr(models, kind)
+    types = {described.attribute_map[name]: type_ for name, type_ in described.openapi_types.items()}
+    found = []
+    for key, item in value.items():
+        found += _unknown(models, types[key], item, f"{place}.{key}") if key in types else [f"{place}.{key}"]
+    return found

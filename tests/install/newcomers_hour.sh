@@ -74,7 +74,7 @@ sed -i 's/step: 60/step: 6/' mine.yaml
 ends 0 chaos validate mine.yaml
 ends 0 chaos plan mine.yaml
 says 'checkpoint  step 5, saved by rank 0'
-ends 0 chaos run mine.yaml
+ends 0 chaos run "$PWD/mine.yaml"
 report pass
 
 step "4. A job of your own, without a framework"

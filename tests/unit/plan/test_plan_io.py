@@ -34,7 +34,8 @@ KILL = {
 }
 
 ranks = st.lists(st.integers(0, 2**31), max_size=4).map(tuple)
-names = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+bytes_of_paths = st.characters(min_codepoint=0xDC80, max_codepoint=0xDCFF)
+names = st.text(st.characters(exclude_categories=["Co", "Cs"]) | bytes_of_paths, max_size=8)
 numbers = st.floats(0, 1e6)
 plain = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | names,
