@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from chaos.init.conditions import Condition, Unit, asks_rank, callers, conditions, every, of_rank_0
-from chaos.init.source import Call, Source, calls, full_name, imports
+from chaos.init.source import Call, Source, calls, full_name, imports, last_word
 from chaos.init.values import Value, Values
 
 _RANK_IN_PATH = re.compile(r"\{[^}]*rank[^}]*\}", re.IGNORECASE)
@@ -25,6 +25,9 @@ _OF_TORCH = {"save", "load", "async_save"}
 
 _RECORDED = {"save_checkpoint", "ModelCheckpoint", "save", "async_save", "saved", "saving"}
 """Saves that chaos records: those of MindSpore and PyTorch, and those that a line of chaos_steps reports."""
+
+_BY_CLASS = "ModelCheckpoint"
+"""MindSpore's callback that saves by itself. Classes of a job inherit from it."""
 
 _SAVES = {
     "save_checkpoint": (1, ("ckpt_file_name",)),
@@ -100,10 +103,11 @@ class Load:
 def saves(sources: Sequence[Source], values: Values) -> list[Save]:
     """Return the lines that save a checkpoint of the training, those with a known interval first."""
     all_saves = []
+    takes, initialises = _by_class(sources)
     for source in sources:
         saving = _with_safetensors(source)
         lines = _STEPS in imports(source)
-        for call in calls(source):
+        for call in _with_classes(source, takes, initialises):
             if call.name not in _SAVES or (call.name in ("save_file",) and not saving) or _in_own(call):
                 continue
             if (call.name in _BY_LINES and not lines) or (call.name in _OF_TORCH and not _is_of_torch(call)):
@@ -137,7 +141,7 @@ def _save(call: Call, values: Values) -> Save:
     place = values.text(call.argument(position, *names), call.source)
     tests = list(conditions(call.node, call.source, values))
     rank_0 = next((test.source.where(test.test) for test in tests if of_rank_0(test)), "")
-    if call.name == "ModelCheckpoint":
+    if call.name == _BY_CLASS:
         interval, unit, form = _of_model_checkpoint(call, values)
         place = place if call.argument(position, *names) is not None else "./"
     else:
@@ -150,12 +154,61 @@ def _save(call: Call, values: Values) -> Save:
     return Save(call, call.where, form, place, interval, unit, rank_0, any(map(asks_rank, tests)))
 
 
+def _by_class(sources: Sequence[Source]) -> tuple[set[str], set[str]]:
+    """Return the classes that take the arguments of a ModelCheckpoint, and those that give them in their __init__."""
+    classes = [
+        (node, {full_name(base, source).rpartition(".")[2] for base in node.bases})
+        for source in sources
+        for node in ast.walk(source.tree)
+        if isinstance(node, ast.ClassDef)
+    ]
+    takes, found = {_BY_CLASS}, True
+    while found:
+        inherit = {node.name for node, bases in classes if bases & takes and _passes_arguments_on(node)}
+        found = bool(inherit - takes)
+        takes |= inherit
+    return takes, {node.name for node, bases in classes if bases & takes and node.name not in takes}
+
+
+def _passes_arguments_on(node: ast.ClassDef) -> bool:
+    """Return whether a class has no __init__ of its own, or one that passes ``*args`` or ``**kwargs`` on."""
+    for function in node.body:
+        if isinstance(function, ast.FunctionDef) and function.name == "__init__":
+            return any(_is_super_init(call) and _passes_on(call) for call in ast.walk(function))
+    return True
+
+
+def _with_classes(source: Source, takes: set[str], initialises: set[str]) -> Iterator[Call]:
+    """Yield the calls of a file. Those that give a ModelCheckpoint its arguments through a class bear its name."""
+    for call in calls(source):
+        outer = next((node for node in source.ancestors(call.node) if isinstance(node, ast.ClassDef)), None)
+        of_class = outer is not None and outer.name in initialises and _is_super_init(call.node)
+        yield replace(call, name=_BY_CLASS) if call.name in takes or of_class else call
+
+
+def _is_super_init(node: ast.AST) -> bool:
+    """Return whether a node is the call ``super().__init__(…)``."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "__init__":
+        return False
+    return isinstance(node.func.value, ast.Call) and last_word(node.func.value.func) == "super"
+
+
+def _passes_on(node: ast.AST) -> bool:
+    """Return whether a call has ``*arguments`` or ``**arguments``, which its text does not tell."""
+    return isinstance(node, ast.Call) and (
+        any(isinstance(argument, ast.Starred) for argument in node.args)
+        or any(keyword.arg is None for keyword in node.keywords)
+    )
+
+
 def _of_model_checkpoint(call: Call, values: Values) -> tuple[Value | None, Unit, str]:
     """Return interval, unit and form of a ModelCheckpoint, from its CheckpointConfig."""
     config = call.argument(2, "config")
     if isinstance(config, ast.Name):
         made = [candidate for candidate in values.called("CheckpointConfig") if _assigned_name(candidate) == config.id]
         config = made[0].node if len(made) == 1 else None
+    if config is None and _passes_on(call.node):
+        return None, Unit.STEP, "ckpt"
     if not isinstance(config, ast.Call):
         # ModelCheckpoint without a CheckpointConfig saves after every step (MindSpore, CheckpointConfig).
         default = Value(1, (f"{call.where}, without a CheckpointConfig",))
