@@ -179,11 +179,13 @@ def _passes_arguments_on(node: ast.ClassDef) -> bool:
 
 
 def _with_classes(source: Source, takes: set[str], initialises: set[str]) -> Iterator[Call]:
-    """Yield the calls of a file. Those that give a ModelCheckpoint its arguments through a class bear its name."""
+    """Yield the calls of a file. Those that give a ModelCheckpoint its arguments bear its name, whatever they say."""
+    imported = (node for node in ast.walk(source.tree) if isinstance(node, ast.ImportFrom))
+    real = {alias.asname: alias.name for node in imported for alias in node.names if alias.asname}
     for call in calls(source):
         outer = next((node for node in source.ancestors(call.node) if isinstance(node, ast.ClassDef)), None)
         of_class = outer is not None and outer.name in initialises and _is_super_init(call.node)
-        yield replace(call, name=_BY_CLASS) if call.name in takes or of_class else call
+        yield replace(call, name=_BY_CLASS) if real.get(call.name, call.name) in takes or of_class else call
 
 
 def _is_super_init(node: ast.AST) -> bool:

@@ -35,10 +35,10 @@ def test_nothing_of_the_script_is_executed(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "made"),
     [
-        ("    pass", 'Saver("net", "out", CheckpointConfig(save_checkpoint_steps=7))'),
+        ("    pass", 'Keep("net", "out", CheckpointConfig(save_checkpoint_steps=7))'),
         (
             "    def __init__(self, *args, **kwargs):\n        super().__init__(*args, **kwargs)",
-            'Saver("net", directory="out", config=CheckpointConfig(save_checkpoint_steps=7))',
+            'Keep("net", directory="out", config=CheckpointConfig(save_checkpoint_steps=7))',
         ),
         (
             "    def __init__(self, folder, every):\n"
@@ -49,10 +49,19 @@ def test_nothing_of_the_script_is_executed(tmp_path: Path) -> None:
 )
 def test_a_class_that_inherits_from_model_checkpoint_saves(tmp_path: Path, body: str, made: str) -> None:
     head = "from mindspore.train import CheckpointConfig, ModelCheckpoint as Base\n"
-    train = f"from callbacks import *\nif rank == 0:\n    callbacks.append({made})\n"
+    train = f"from callbacks import Saver, Saver as Keep\nif rank == 0:\n    callbacks.append({made})\n"
     found = read(tmp_path, train, callbacks=f"{head}class Base2(Base):\n    pass\nclass Saver(Base2):\n{body}\n")
     assert [(save.interval and save.interval.number, save.place) for save in found.saves] == [(7, "out")]
     assert found.saves[0].rank_0 == "train.py:3"
+
+
+def test_a_model_checkpoint_under_another_name_saves(tmp_path: Path) -> None:
+    found = read(
+        tmp_path,
+        "from mindspore.train import CheckpointConfig, ModelCheckpoint as Keeper\n"
+        'saver = Keeper("net", "out", CheckpointConfig(save_checkpoint_steps=4))\n',
+    )
+    assert saves(found) == [(4, "out", "")]
 
 
 def test_the_interval_of_a_model_checkpoint_whose_arguments_are_unknown_is_not_guessed(tmp_path: Path) -> None:
