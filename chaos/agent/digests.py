@@ -192,7 +192,7 @@ class Digests:
 
 
 class RawTensor:
-    """A tensor of PyTorch whose type NumPy lacks (bfloat16, the 8-bit floats), in the place of an array.
+    """A tensor of PyTorch whose type NumPy lacks (bfloat16, the 8-bit floats), in place of an array.
 
     ``dtype`` is PyTorch's name for the type. The digest is of the bytes as they are; samples are of the values as
     float32, which are computed only for them. Readers of checkpoint files have the same rule.
@@ -270,14 +270,14 @@ def _value_digest(held: Any) -> str:
 
 
 class Unreadable:
-    """A tensor whose values cannot be read, in the place of an array: one of a class with rules of its own."""
+    """A tensor whose values cannot be read, in place of an array: one of a class with rules of its own."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason
 
 
 class _EmptyPart:
-    """No values, in the place of an array: a tensor that is cut over more ranks than it has rows."""
+    """No values, in place of an array: a tensor that is cut over more ranks than it has rows."""
 
 
 def _held(value: Any) -> Any:

@@ -33,7 +33,7 @@ def file_name(rank: int, pid: int) -> str:
 
 @dataclass(frozen=True)
 class Offer:
-    """What a rank offers. ``fields`` are for the record; ``file`` is the open file, None where there is no offer."""
+    """The stacks that a rank offers: ``fields`` are for the record, ``file`` is the open file, if there is one."""
 
     fields: dict[str, Any]
     file: int | None = None

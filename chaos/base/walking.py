@@ -65,7 +65,7 @@ def walk(top: str | os.PathLike[str], onerror: Unseen = None) -> Iterator[tuple[
             too_deep(f"has more than {MAX_ENTRIES:,} files and directories below")
             return
         path, level = waiting.pop()
-        # Read as late as possible: a job may put a link in the place of a directory meanwhile.
+        # Read as late as possible: a job may put a link in place of a directory meanwhile.
         if level and os.path.islink(path):  # noqa: PTH114 - never raises
             continue
         if len(os.fsencode(path)) > _LONGEST:

@@ -35,7 +35,7 @@ class NodesByUndoSteps:
 
     @contextmanager
     def helper(self, number: int) -> Iterator[HelperClient | None]:
-        """Yield the remote helper on a node; None where the node does not exist any more."""
+        """Yield the remote helper on a node; None where the node no longer exists."""
         node = self._own.get(number)
         if node is not None and node.helper.lost is None and node.known == "running":
             yield node.helper

@@ -22,7 +22,7 @@ Every result names every part that is not genuine (`simulated`, with its layer);
 | layer | what is put in |
 |---|---|
 | job | the training script does it, since a CPU cannot |
-| framework | another part in the place of a part of MindSpore or MindFormers |
+| framework | another part in place of a part of MindSpore or MindFormers |
 | kernels | operators that MindSpore lacks on a CPU, made of others |
 | device layer | functions below MindSpore's fault tolerance, which call an NPU on Ascend |
 | SDK | MindIO TFT (`mindio_ttp`) or MindIO ACP |

@@ -44,7 +44,7 @@ KEYS = (
     "failing_with_vendor",
     "recoveries",
     "strategies",
-    "aids",
+    "recovery_options",
     "comparison",
     "restore",
     "group_info",
@@ -66,7 +66,10 @@ KEYS = (
     "reasons",
     "lines",
 )
-"""The keys of plan.json in their order; files of earlier versions have them as well."""
+"""The keys of plan.json in their order; files of earlier versions have them as well, some under an older name."""
+
+_OLD_NAMES = {"aids": "recovery_options"}
+"""Keys of earlier versions, with their names today."""
 
 _MAX_PROBLEMS = 10
 
@@ -106,6 +109,7 @@ def loads(text: str | bytes) -> Plan:
     Raises PlanFormatError on anything else: text that is not JSON, a missing, unknown or wrongly typed value.
     """
     try:
+        text = _with_names_of_today(text)
         unknown = _unknown_keys(text)
         plain = with_stand_ins(text)
         values = _fields(_adapter().validate_json(text if plain is None else plain, strict=True))
@@ -168,6 +172,15 @@ def _data(value: Any) -> Any:
 def _plain(part: Any) -> dict[str, Any]:
     """Return the fields of the content of a part; an effect becomes its name."""
     return {name: value.name if isinstance(value, JobEffect) else value for name, value in _fields(part).items()}
+
+
+def _with_names_of_today(text: str | bytes) -> str | bytes:
+    """Return the text with the keys of today; one that has a key under both names is left, and has an unknown key."""
+    data = parse(text)
+    if not isinstance(data, dict):
+        return text
+    old = {name: today for name, today in _OLD_NAMES.items() if name in data and today not in data}
+    return json.dumps({old.get(name, name): value for name, value in data.items()}) if old else text
 
 
 def _unknown_keys(text: str | bytes) -> list[str]:

@@ -6,7 +6,7 @@ from chaos.plan.model import Plan
 from chaos.plan.parts.response import PHASES, phases_of
 
 RESTARTED = "restart"
-"""The word for a recovery by nothing but a new start of the job, in the place of a mechanism's name."""
+"""The word for a recovery by nothing but a new start of the job, in place of a mechanism's name."""
 
 
 def phase_names(plan: Plan) -> tuple[str, ...]:

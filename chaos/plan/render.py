@@ -43,7 +43,7 @@ def _lines(plan: Plan) -> Iterator[str]:
     yield _row("protection", ", ".join(plan.fault_tolerance.protection) or "none")
     if plan.fault_tolerance.strategies:
         yield _row("strategies", f"{', '.join(plan.fault_tolerance.strategies)} (cluster agent)")
-    if options := _options(plan.fault_tolerance.aids):
+    if options := _options(plan.fault_tolerance.recovery_options):
         yield _row("options", ", ".join(options))
     yield _row("replicas", _groups(plan.layout.replica_groups))
     if plan.layout.shard != "none":

@@ -55,7 +55,7 @@ class _Below:
         self._lock = threading.Lock()
 
     def show(self, shown: Sequence[str]) -> None:
-        """Show these lines in the place of those before."""
+        """Show these lines in place of those before."""
         with self._lock:
             self._write(shown)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Put ``content`` in the place of ``path`` in one step. Raises OSError, and leaves nothing behind then.
+    """Put ``content`` in place of ``path`` in one step. Raises OSError, and leaves nothing behind then.
 
     A leftover of a SIGKILL has a name by which ``heal`` recognises it (chaos.store.directory).
     """

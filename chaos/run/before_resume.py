@@ -19,7 +19,7 @@ from chaos.observe.checkpoints.checkpoint import CheckpointError
 
 
 def record_damage(run_dir: Path, storage: Path, history: HistoryWriter) -> None:
-    """Record what lies in the place of each damaged checkpoint; ``storage`` is the directory that the job saves in."""
+    """Record what lies in place of each damaged checkpoint; ``storage`` is the directory that the job saves in."""
     for file in damaged_files(run_dir, read_history(run_dir / "history")):
         try:
             content: dict[str, Any] = {"content": digest_there(storage / file.name)}

@@ -97,7 +97,7 @@ class Agent:
         return 0
 
     def _choose(self) -> None:
-        """Choose, and have processes started in the place of the faulty ranks where that is the choice."""
+        """Choose, and have processes started in place of the faulty ranks where that is the choice."""
         lost = PROCESS_FAULT in self._faults.values()
         self._chosen = choose(Situation(self._allowed, self._offered, lost, nodes_hit=1, tried=self._tried))
         recover = self._chosen in ("recover", "recover-in-place")

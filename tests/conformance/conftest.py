@@ -45,7 +45,7 @@ def _vendors_states() -> frozenset[str]:
 
 @pytest.fixture
 def played(tmp_path: Path) -> Iterator[Play]:
-    """Play a job: ``played("uce", "standin", "fast")``, or with the job itself in the place of its name."""
+    """Play a job: ``played("uce", "standin", "fast")``, or with the job itself in place of its name."""
     with Leases().take_ports(1) as ports:
 
         def run(case: str | dict[str, Any], sdk: str, timings: str) -> Story:

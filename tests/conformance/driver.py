@@ -155,7 +155,7 @@ class _Played:
         )
 
     def replace(self, ranks: list[int]) -> None:
-        """Start a new process in the place of each of these ranks, whose old one is ended if it still lives."""
+        """Start a new process in place of each of these ranks, whose old one is ended if it still lives."""
         for rank in ranks:
             names = [name for name in self.processes if name.split("+")[0] == str(rank)]
             self.processes[names[-1]].kill()

@@ -1,4 +1,4 @@
-"""What is run in the place of a block that cannot be run here: the same commands, as far as they go on this machine."""
+"""What is run in place of a block that cannot be run here: the same commands, as far as they go on this machine."""
 
 from __future__ import annotations
 

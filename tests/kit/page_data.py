@@ -383,11 +383,18 @@ def _recovery() -> Data:
         ("caught up", None, None, None),
     ]
     phases, begin = [], FAULT_T
-    for name, seconds, budget, twin in measured:
+    for name, seconds, budget, fault_free in measured:
         reason = "" if seconds is not None else "nothing was trained again"
         start = begin if seconds is not None else None
         phases.append(
-            {"name": name, "begin": start, "seconds": seconds, "budget": budget, "twin": twin, "reason": reason}
+            {
+                "name": name,
+                "begin": start,
+                "seconds": seconds,
+                "budget": budget,
+                "fault_free": fault_free,
+                "reason": reason,
+            }
         )
         begin = round(begin + (seconds or 0.0), 6)
     return {

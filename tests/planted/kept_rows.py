@@ -27,7 +27,7 @@ def read_rows(file: Path = FILE) -> dict[tuple[str, str], Row]:
 
 
 def keep_row(row: Row, file: Path = FILE) -> None:
-    """Keep a row beside the others, in the place of an earlier one; other calls may do so at the same time."""
+    """Keep a row beside the others, in place of an earlier one; other calls may do so at the same time."""
     with FileLock(file.with_suffix(".lock")):
         rows = {**read_rows(file), (row.job, row.bug): row}
         ordered = [rows[key] for key in ALL if key in rows]

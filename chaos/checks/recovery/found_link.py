@@ -31,7 +31,7 @@ def judge_found_link(plan: Plan, history: History, artifacts: Artifacts, collect
     hit = sorted({rank for fault in plan.faults if effect_of(fault.kind).names_finder for rank in fault.ranks})
     if not hit:
         return
-    options = plan.fault_tolerance.aids
+    options = plan.fault_tolerance.recovery_options
     expected_finder = WATCHDOG if options.watchdog else TIMEOUT
     finder = "watchdog" if options.watchdog else "timeout of the collective"
     expected = f"the broken link is found by the {finder}"

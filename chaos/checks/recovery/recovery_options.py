@@ -27,9 +27,9 @@ def judge_recovery_options(plan: Plan, history: History, artifacts: Artifacts, c
     """Judge every option that the job has, and the lack of every other option."""
     if plan.resume.resumes:
         _judge_memory(plan, history, collector)
-        if plan.fault_tolerance.aids.graph:
+        if plan.fault_tolerance.recovery_options.graph:
             _judge_cache(plan, history, artifacts, collector)
-    planned = plan.fault_tolerance.aids.asynchronous_saving
+    planned = plan.fault_tolerance.recovery_options.asynchronous_saving
     if plan.training.checkpoint_interval is not None and planned is not None:
         _judge_saving(planned, history, collector)
     judge_found_link(plan, history, artifacts, collector)
@@ -37,9 +37,9 @@ def judge_recovery_options(plan: Plan, history: History, artifacts: Artifacts, c
 
 def _judge_memory(plan: Plan, history: History, collector: Collector) -> None:
     reads = by_rank(history, "checkpoint.read", RESUME)
-    source = "memory" if plan.fault_tolerance.aids.memory else "storage"
+    source = "memory" if plan.fault_tolerance.recovery_options.memory else "storage"
     expected = f"the checkpoint to go on from is read from {source}"
-    if not reads and not plan.fault_tolerance.aids.memory:
+    if not reads and not plan.fault_tolerance.recovery_options.memory:
         return  # A job whose storage is not watched; nothing is claimed about it.
     for rank in range(plan.layout.ranks):
         events = reads.get(rank, [])
@@ -58,7 +58,7 @@ def _judge_memory(plan: Plan, history: History, collector: Collector) -> None:
 
 
 def _judge_cache(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
-    planned = plan.fault_tolerance.aids.compile_cache
+    planned = plan.fault_tolerance.recovery_options.compile_cache
     expected = f"the graphs of the restarted job come {'from the cache' if planned else 'from no cache'}"
     compiled = by_rank(history, "graph.compiled", RESUME)
     for rank in range(plan.layout.ranks):

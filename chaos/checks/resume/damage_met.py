@@ -23,7 +23,7 @@ EXPECTED = "the damage was in its place when the job was started again"
 
 
 def judge_met(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
-    """Judge what lay in the place of each damaged file. Says nothing where no script of the user's own decides."""
+    """Judge what lay in place of each damaged file. Says nothing where no script of the user's own decides."""
     if plan.resume.restore is None or not plan.resume.restore.stated:
         return
     hit: list[str] = []

@@ -145,7 +145,7 @@ def command(
     allowances = allowance_arguments(allow_checks, allow_hooks)
     times = times or (10 if number is None else 1)
     if kill:
-        from chaos.cli.soak.kills import soak_kills
+        from chaos.cli.soak.kill_soak import soak_kills
 
         with ended_like_ctrl_c():
             return soak_kills(

@@ -145,7 +145,7 @@ class Soak:
 def read_answer(output: str) -> tuple[str | None, list[str], str, str]:
     """Return verdict and runs of ``chaos run --json``, comparisons included, the failing checks, and the SDK.
 
-    Where the signatures of findings explain the fail, their ids stand in the place of the checks. The verdict is None,
+    Where the signatures of findings explain the fail, their ids stand in place of the checks. The verdict is None,
     and no run is listed, without a result.
     """
     try:

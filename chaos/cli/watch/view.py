@@ -70,7 +70,7 @@ def headline(event: JobEvent) -> str | None:
         case "rank.found":
             return f"{who}: PID {event.pid}"
         case "rank.restarted":
-            return f"{who}: started again, PID {event.pid} in the place of {data.get('instead_of')}"
+            return f"{who}: started again, PID {event.pid} in place of {data.get('instead_of')}"
         case "rank.stopped":
             return f"{who}: stopped (SIGSTOP)"
         case "rank.continued":

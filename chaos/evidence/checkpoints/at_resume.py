@@ -17,7 +17,7 @@ REMEMBERED = "checkpoint.remembered"
 """The harness's record of a file whose name does not tell its step, made before the resume."""
 
 DAMAGE_MET = "checkpoint.damage_met"
-"""The harness's record, made before the resume, of what lies in the place of a file that a fault has damaged.
+"""The harness's record, made before the resume, of what lies in place of a file that a fault has damaged.
 
 ``content`` is its digest, or ``absent``.
 """

@@ -11,7 +11,7 @@ from pathlib import Path
 from chaos.base.plain_files import open_plain
 
 ABSENT = "absent"
-"""The evidence's entry in the place of a digest where there is no file any more."""
+"""The evidence's entry in place of a digest where there is no file any more."""
 
 _BLOCK = 1 << 20
 

@@ -32,7 +32,7 @@ BY_NAME = "MindFormers, resume training"
 """The reader for which a file is missing that has another name than the recorded one."""
 
 NEEDS_OLDER = ("stale-checkpoint",)
-"""Kinds that put an older file of the rank in the place of the newest one."""
+"""Kinds that put an older file of the rank in place of the newest one."""
 
 
 def damaging(faults: Sequence[Scheduled]) -> list[Scheduled]:

@@ -48,7 +48,7 @@ def hung_doubts(
     if fault.kind == HOLDS_LOCK:
         ticks = [event for event in events if event.event == _WITNESS and event.seq < act.seq]
         if len(ticks) < _TICKS:
-            yield f"rank {rank} had no witness of its lock: what it did not write proves nothing", (act.source,)
+            yield f"rank {rank} had no witness of its lock, so its silence proves nothing", (act.source,)
     seconds = fault.parameters.get(SECONDS)
     until = None
     if isinstance(seconds, (int, float)):

@@ -159,7 +159,7 @@ def _recorded(history: History, change: Event, step: int) -> list[Event]:
 
 
 def may_be_infinite(plan: Plan, step: int) -> bool:
-    """Return whether a training of this step that does not count may have come to a value that is no number."""
+    """Return whether this step may have given an infinite or NaN value in a training that does not count."""
     return any(
         fault.effect.alters == "value"
         and what_of(fault) != "batch"

@@ -1,4 +1,4 @@
-"""What a job of MindSpeed-LLM cannot have together with its high availability, each with the vendor's reason."""
+"""The settings that exclude MindSpeed-LLM's high availability, each with the vendor's reason."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the arguments of MindSpeed-LLM say, for a scenario and its plan."""
+"""The arguments of MindSpeed-LLM, read for a scenario and its plan."""
 
 from __future__ import annotations
 

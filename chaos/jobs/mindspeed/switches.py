@@ -1,4 +1,4 @@
-"""What switches MindSpeed-LLM's high availability on: arguments of the script, and words of HIGH_AVAILABILITY.
+"""The switches of MindSpeed-LLM's high availability: arguments of the script, and words of HIGH_AVAILABILITY.
 
 The words are strategies of MindCluster. The variable adds to the arguments, and each of its words switches the
 end-of-life checkpoint on as well; an argument does not. On a cluster Ascend Operator sets the variable by the job's

@@ -92,7 +92,7 @@ class RunningJob:
 
     @property
     def marks(self) -> tuple[object, ...]:
-        """What its ranks say of their job: two launches with other marks are never of one job."""
+        """The marks that its ranks give of their job: launches with different marks never belong to the same job."""
         return self.scheduler, self.master, self.run_id, self.size
 
     @property

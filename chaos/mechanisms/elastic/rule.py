@@ -35,7 +35,7 @@ def judge(case: Case) -> None:
         collector.close()
         return
     judge_launcher(case, new, expected)
-    collector.settle(expected, f"{len(new)} processes in the place of {len(old)}", case.line)
+    collector.settle(expected, f"{len(new)} processes in place of {len(old)}", case.line)
     judge_ends(case, old)
     judge_order(case, old, on_each_node=True)
     judge_checkpoint(case, new)

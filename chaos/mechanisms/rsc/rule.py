@@ -38,7 +38,7 @@ def judge(case: Case) -> None:
         return
     judge_launcher(case, new, expected)
     _judge_ends(case, old)
-    collector.settle(expected, f"{len(new)} processes in the place of {len(old)}", case.line)
+    collector.settle(expected, f"{len(new)} processes in place of {len(old)}", case.line)
     judge_order(case, old)
     judge_checkpoint(case, new)
     judge_cost(case, old)

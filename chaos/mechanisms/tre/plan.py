@@ -196,7 +196,7 @@ def _check_norm(scenario: Scenario, spike: Scheduled, problems: Problems) -> Non
             f"{spike.path}.target",
             f"a spike with a norm hits one rank, which works its factor out from what the others give; this one hits "
             f"{ranks(spike.fault.ranks)}",
-            hint="hit one rank, or write factor in the place of norm",
+            hint="hit one rank, or write factor in place of norm",
         )
     watch = scenario.job.tre
     if watch is not None and abs(norm - watch.threshold) < _MARGIN * watch.threshold:

@@ -36,7 +36,7 @@ STORAGE = {
 MAX_DIMS = 32  # what numpy can hold; MindSpore itself stops at far fewer
 _FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 _BFLOAT16_EXPONENT = 0x7F80
-# The bytes of 8-bit floats that are NaN or infinite (OCP MX 1.0; the fnuz types have one NaN in the place of -0).
+# The bytes of 8-bit floats that are NaN or infinite (OCP MX 1.0; the fnuz types have one NaN in place of -0).
 _NOT_FINITE = {
     "float8_e4m3fn": (0x7F, 0xFF),
     "float8_e4m3fnuz": (0x80,),

@@ -28,7 +28,7 @@ class FaultTolerance:
 
     protection: tuple[str, ...]
     strategies: tuple[str, ...] = ()
-    aids: RecoveryOptions = field(default_factory=RecoveryOptions)
+    recovery_options: RecoveryOptions = field(default_factory=RecoveryOptions)
     watch: Watch | None = None
     cleans_before_saving: bool = False
     exit_code: int = 1
@@ -40,7 +40,7 @@ def plan_fault_tolerance(scenario: Scenario, vendor: Vendor) -> FaultTolerance:
     return FaultTolerance(
         protection=job.protection,
         strategies=job.strategies if job.agent else (),
-        aids=recovery_options(scenario),
+        recovery_options=recovery_options(scenario),
         watch=None if job.tre is None else Watch(job.tre.threshold, job.tre.recorded),
         cleans_before_saving=vendor.cleans_before_saving,
         exit_code=vendor.exit_code,

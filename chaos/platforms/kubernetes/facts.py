@@ -1,6 +1,6 @@
 """The states of a cluster's objects, as events of the history.
 
-A pod with another UID in the place of a pod that has gone is *rescheduled*; the same UID with a higher count of
+A pod with another UID in place of a pod that has gone is *rescheduled*; the same UID with a higher count of
 restarts is *restarted in place*. A process that was recovered inside its container shows in neither: the ranks' own
 processes show it (`rank.found`), and the pod stays as it was.
 """

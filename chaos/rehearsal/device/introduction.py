@@ -2,7 +2,7 @@
 
 The caller sends its rank and a number that it uses once; the listener answers with a number of its own and its proof
 over both; then the caller proves itself over the same. A proof overheard at one meeting is worthless at the next, and
-nobody can listen in the place of a rank. The secret itself is never sent.
+nobody can listen in place of a rank. The secret itself is never sent.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Caller:
         theirs, proof = _CHALLENGE.unpack(challenge)
         numbers = self._nonce + theirs
         if not hmac.compare_digest(proof, _proof(self._secret, "listener", self._words, numbers)):
-            raise Unproven(f"who listens in the place of rank {self._words[0]} did not prove it; left")
+            raise Unproven(f"who listens in place of rank {self._words[0]} did not prove it; left")
         self.wants, self.met = 0, self._words[0]
         return _proof(self._secret, "caller", self._words, numbers)
 

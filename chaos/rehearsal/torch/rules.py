@@ -1,4 +1,4 @@
-"""What a rehearsal of PyTorch cannot show: refused in the plan."""
+"""The faults that a rehearsal of PyTorch cannot show, refused in the plan."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Roster:
         self._changed = threading.Condition()
 
     def add(self, rank: int, link: Link, *, reboot: bool = False) -> Member:
-        """Register a rank, in the place of an earlier process of it."""
+        """Register a rank, in place of an earlier process of it."""
         with self._changed:
             member = Member(rank, link, self._now(), reboot=reboot)
             self._members[rank] = member

@@ -174,7 +174,7 @@ class Phase:
     begin: float | None
     seconds: float | None
     budget: float | None
-    twin: float | None
+    fault_free: float | None
     reason: str
 
 

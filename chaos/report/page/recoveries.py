@@ -13,9 +13,9 @@ from chaos.checks.recovery.measures import rollback
 from chaos.checks.recovery.phases import measure_earlier
 from chaos.evidence.recovery_windows import chains
 from chaos.plan.model import Plan
+from chaos.report.page.fault_free_start import fault_free_seconds
 from chaos.report.page.model import Band, Phase, Waterfall
 from chaos.report.page.moments import Clock
-from chaos.report.page.twin import twin_seconds
 
 _NOTICED = "detection"
 """The phase at whose end a fault has been noticed."""
@@ -75,7 +75,7 @@ def waterfalls(judgement: Judgement, measured: Sequence[Measured], clock: Clock)
         Waterfall(
             item.recovery.mechanism,
             item.faults,
-            tuple(_phases(item, twin_seconds(baseline, [phase.name for phase in item.recovery.phases]), clock)),
+            tuple(_phases(item, fault_free_seconds(baseline, [phase.name for phase in item.recovery.phases]), clock)),
             None if item.recovery.total is None else item.recovery.total / 1e9,
             item.total,
             item.recovery.reason,
@@ -87,14 +87,14 @@ def waterfalls(judgement: Judgement, measured: Sequence[Measured], clock: Clock)
     )
 
 
-def _phases(item: Measured, twin: Mapping[str, float], clock: Clock) -> Iterator[Phase]:
+def _phases(item: Measured, fault_free: Mapping[str, float], clock: Clock) -> Iterator[Phase]:
     for phase in item.recovery.phases:
-        yield _phase(phase, item.budgets, twin, clock)
+        yield _phase(phase, item.budgets, fault_free, clock)
 
 
-def _phase(phase: MeasuredPhase, budgets: Mapping[str, Any], twin: Mapping[str, float], clock: Clock) -> Phase:
+def _phase(phase: MeasuredPhase, budgets: Mapping[str, Any], fault_free: Mapping[str, float], clock: Clock) -> Phase:
     begin = None if phase.nanoseconds is None else clock.seconds(phase.begin)
-    return Phase(phase.name, begin, phase.seconds, budgets.get(phase.name), twin.get(phase.name), phase.reason)
+    return Phase(phase.name, begin, phase.seconds, budgets.get(phase.name), fault_free.get(phase.name), phase.reason)
 
 
 def bands(measured: Sequence[Measured], clock: Clock) -> Iterator[Band]:

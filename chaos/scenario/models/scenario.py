@@ -20,7 +20,7 @@ from chaos.scenario.models.ssh import Ssh
 from chaos.scenario.models.terms import NAME, Mechanism, Model, Ranks, Seconds, Tag
 
 Shard = Literal["none", "optimizer", "full"]
-"""What the ranks of a data-parallel group hold in shards."""
+"""The state that the ranks of a data-parallel group hold in shards."""
 
 
 class Parallel(Model):

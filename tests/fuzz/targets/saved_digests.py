@@ -1,4 +1,4 @@
-"""Digests that were kept in the place of a large checkpoint. Documented: CheckpointError."""
+"""Digests that were kept in place of a large checkpoint. Documented: CheckpointError."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ faults:
 
 
 class Canned(Chaos):
-    """Starts a process that prints this answer in the place of ``chaos``."""
+    """Starts a process that prints this answer in place of ``chaos``."""
 
     def __init__(self, directory: Path, *, status: int = 0, answer: object = None, errors: str = "") -> None:
         super().__init__(directory=directory, on_line=self._hear)

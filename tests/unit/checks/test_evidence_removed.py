@@ -42,7 +42,7 @@ def evidence(run: GoodRun) -> Record:
 
 
 def wrong_rank(run: GoodRun) -> None:
-    """Rank 3 is hit in the place of rank 2."""
+    """Rank 3 is hit in place of rank 2."""
     pid = pid_of("train", 3)
     run.only("fault.injecting").update(rank=3, pid=pid, target_rank=3, start_time=103)
     landing(run).update(ranks=[3])

@@ -144,7 +144,7 @@ def test_a_defect_of_the_rollback_is_a_failure(judged: Judge, spoil: Mutate, che
 def in_iterations(run: GoodRun, other: str | None = None) -> None:
     """Rank 0 reads the two files of a save in MindFormers' new layout, each for what is in it and then for that.
 
-    ``other`` is what the last of them is in the place of the optimizer's state.
+    ``other`` is what the last of them is in place of the optimizer's state.
     """
     model, optimizer = "iteration_00000006/x-model-0000000-0000004", "iteration_00000006/x-opt-0000000-0000004"
     save = next(event for event in run.events("checkpoint.end", rank=0) if event["step"] == HELD)
@@ -201,7 +201,8 @@ def in_background(run: GoodRun, late_ns: int = IN_TIME_NS, *, ok: bool = True, b
             times = {"mono": event["mono"] + late_ns, "wall": event["wall"] + late_ns}
             run.add(f"train-rank_{event['rank']}", {**event, **times, "event": "checkpoint.written", "ok": ok})
     run.replan(
-        aids=RecoveryOptions(asynchronous_saving=True), comparable=Comparable(HELD - 1, HELD, "asynchronous saving")
+        recovery_options=RecoveryOptions(asynchronous_saving=True),
+        comparable=Comparable(HELD - 1, HELD, "asynchronous saving"),
     )
 
 

@@ -22,7 +22,7 @@ from tests.unit.checks.limits import nothing_can_be_saved
 
 
 def another_entitled_rank_saved(run: GoodRun) -> None:
-    """Rank 3 saves for its group in the place of rank 1."""
+    """Rank 3 saves for its group in place of rank 1."""
     saved = run.saved.pop(1)
     path = saved.path.replace("rank_1", "rank_3")
     run.saved[3] = Saved(path, state_after(3, SAVED), {**saved.appended, "cur_rank": 3})

@@ -71,7 +71,7 @@ def test_a_reports_directory_that_cannot_be_made_is_bad_usage(chaos: Call, place
 def test_reports_elsewhere_are_named_in_full(chaos: Call, place: Path, driver: Driver) -> None:
     (place / "link").symlink_to("scenarios")
     chaos("run", "kill-rank", "--reports", "link/../elsewhere")
-    # Hosts have their own paths in the place of the run's, so that it may have one name only.
+    # Hosts have their own paths in place of the run's, so that it may have one name only.
     assert [options.reports for options in driver.options] == [place / "elsewhere"]
 
 

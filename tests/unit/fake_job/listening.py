@@ -16,7 +16,7 @@ class ListeningJobKind(FakeJobKind):
     """Gives its launch's port to somebody else first, as many times as the job is told to."""
 
     def prepare(self, launch: Launch) -> None:
-        """Take the port in the place of the job."""
+        """Take the port in place of the job."""
         super().prepare(launch)
         if len(STRANGERS) < int(launch.scenario.job.environment.get("STRANGERS", "0")):
             STRANGERS.append(socket.create_server(("127.0.0.1", launch.ports[0])))

@@ -1,4 +1,4 @@
-"""An undo action of another package is found by its name, and never in the place of a built-in one."""
+"""An undo action of another package is found by its name, and never in place of a built-in one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The job kind ``mindspore``: a script of the user's, with nothing put in the place of anything."""
+"""The job kind ``mindspore``: a script of the user's, with nothing put in place of anything."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The job kind ``torch``: a user's script under torchrun, on any device, with nothing put in the place of anything."""
+"""The job kind ``torch``: a user's script under torchrun, on any device, with nothing put in place of anything."""
 
 from __future__ import annotations
 

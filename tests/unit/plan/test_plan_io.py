@@ -100,11 +100,24 @@ def test_the_keys_are_those_of_earlier_versions() -> None:
     assert " ".join(KEYS) == (
         "scenario source cell seed ranks nodes replica_groups faults mechanism checkpoint resumes resume_step "
         "last_step steps_per_epoch checkpoint_interval protection loss_tolerance baseline budget timings finding "
-        "failing finding_sdk finding_always failing_with_vendor recoveries strategies aids comparison restore "
-        "group_info gradients loss_ranks shard comparable watch cleans_before_saving exit_code sink_size "
+        "failing finding_sdk finding_always failing_with_vendor recoveries strategies recovery_options comparison "
+        "restore group_info gradients loss_ranks shard comparable watch cleans_before_saving exit_code sink_size "
         "steps_per_update mean_tolerance state_tolerances false_alarm outdated_by every_rank_saves configured reasons "
         "lines"
     )
+
+
+def test_a_key_under_its_older_name_is_read(plan: Planner) -> None:
+    built = plan({**KILL})
+    text = dumps(built).replace('"recovery_options"', '"aids"')
+    assert loads(text) == built
+
+
+def test_a_key_under_both_names_is_no_plan() -> None:
+    text = dumps(plan_with())
+    both = {**json.loads(text), "aids": json.loads(text)["recovery_options"]}
+    with pytest.raises(PlanFormatError, match="aids: unknown key"):
+        loads(json.dumps(both))
 
 
 def test_every_field_of_a_part_is_a_key_and_no_two_share_a_name() -> None:

@@ -1,4 +1,4 @@
-"""A project with a scenario and a command in the place of ``chaos`` that starts no job."""
+"""A project with a scenario and a command in place of ``chaos`` that starts no job."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def test_a_run_without_files_attaches_none(tmp_path: Path) -> None:
 
 
 def stand_in(project: Project, monkeypatch: pytest.MonkeyPatch, files: dict[str, str]) -> None:
-    """Put modules in the place of those of another plugin."""
+    """Put modules in place of those of another plugin."""
     for name, text in files.items():
         (project.pytester.path / name).write_text(text)
     monkeypatch.setenv("PYTHONPATH", f"{project.pytester.path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}")
@@ -172,7 +172,7 @@ def test_allure_tells_unknown_as_broken_and_fail_as_failed(project: Project, run
 
 
 def html(project: Project, monkeypatch: pytest.MonkeyPatch, *, installed: bool = True) -> list[str]:
-    """Put a stand-in in the place of pytest-html; return the arguments that load it."""
+    """Put a stand-in in place of pytest-html; return the arguments that load it."""
     stand_in(project, monkeypatch, {"row.py": HTML_PLUGIN.replace("INSTALLED", str(installed))})
     return ["-p", "row", "-p", "no:html"]
 

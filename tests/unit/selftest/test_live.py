@@ -57,7 +57,7 @@ def function_of(defect: Defect) -> Callable[[Agent], None]:
 
 
 def copy_of(module: ModuleType) -> Any:
-    """The module with subclasses in the place of its classes, so that it can be changed for one test."""
+    """The module with subclasses in place of its classes, so that it can be changed for one test."""
     names = {
         name: type(name, (value,), {}) if isinstance(value, type) and value.__module__ == module.__name__ else value
         for name, value in vars(module).items()

@@ -150,7 +150,7 @@ def test_nothing_is_wider_than_a_narrow_screen(visit: Open, moments: Iterator[in
 
 
 def hostile(value: Any) -> Any:
-    """The same data with markup in the place of every text."""
+    """The same data with markup in place of every text."""
     if isinstance(value, dict):
         return {f"{key} {HOSTILE}" if key == "training" else key: hostile(part) for key, part in value.items()}
     if isinstance(value, list):

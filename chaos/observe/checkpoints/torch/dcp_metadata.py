@@ -174,7 +174,7 @@ def _dtype(properties: object) -> str | None:
 def _fields(value: object, path: str) -> dict[Any, Any]:
     """Return the attributes of an object of a class. Raises ValueError for anything else."""
     if not isinstance(value, Inert) or value.path != path or not isinstance(value.state, dict):
-        raise ValueError(f"the metadata has something else in the place of a {path.rpartition('.')[2]}")
+        raise ValueError(f"the metadata has something else in place of a {path.rpartition('.')[2]}")
     return value.state
 
 

@@ -2,7 +2,7 @@
 
 A script may keep their states under any keys. The agent records a weight by its name in the model, and a slot of an
 optimizer as ``optimizer.KEY.N`` (:mod:`chaos.agent.torch.optimizers`); here a file's names become the same. The state
-of an optimizer may name the weights in the place of numbers, as ``torch.distributed.checkpoint.state_dict`` does: the
+of an optimizer may name the weights in place of numbers, as ``torch.distributed.checkpoint.state_dict`` does: the
 list of its weights then gives the numbers.
 """
 

@@ -131,7 +131,7 @@ def _unpack(stream: io.BufferedReader, form: Struct, at: int) -> tuple[Any, ...]
 
 
 class _Entry(NamedTuple):
-    """What the directory says of a member; ``header`` is the offset of its header in the archive."""
+    """A member, as the directory describes it; ``header`` is the offset of its header in the archive."""
 
     name: str
     crc: int

@@ -29,7 +29,7 @@ _OBJECTS = re.compile(r"'descr'\s*:\s*'\|?O\d*'")
 
 @dataclass(frozen=True)
 class NpyHeader:
-    """What the header says of the array.
+    """The array, as its header describes it.
 
     ``kind`` and ``size`` are the letter of its type and the bytes of a value (of a text: its characters), ``columns``
     whether the first index changes fastest in the file, ``length`` the bytes of the header itself.

@@ -129,7 +129,7 @@ DEFECTS = (
     ),
     _defect(
         "arf-reads-a-checkpoint",
-        "The new process read a checkpoint in the place of a replica's state.",
+        "The new process read a checkpoint in place of a replica's state.",
         recorded(_reads_a_checkpoint),
         "no checkpoint is read",
         "rank 2 read checkpoints/rank_2/sliced-1_4.ckpt",

@@ -20,7 +20,7 @@ _consistency = partial(file_defect, check="consistency")
 
 
 def _replaced(target: str, source: str) -> Mutate:
-    """Return a mutation that puts a file of the checkpoints in the place of another."""
+    """Return a mutation that puts a file of the checkpoints in place of another."""
     place = "job/checkpoints"
     return chain(removed(f"{place}/{target}"), copied(f"{place}/{source}", f"{place}/{target}"))
 

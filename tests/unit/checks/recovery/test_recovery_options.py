@@ -41,7 +41,11 @@ def log_of(rank: int) -> str:
 
 
 def with_graphs(run: GoodRun, line: str) -> None:
-    run.replan(aids=RecoveryOptions(graph=True, compile_cache=run.plan.fault_tolerance.aids.compile_cache))
+    run.replan(
+        recovery_options=RecoveryOptions(
+            graph=True, compile_cache=run.plan.fault_tolerance.recovery_options.compile_cache
+        )
+    )
     for rank in range(RANKS):
         end = next(run.events("step.begin", attempt="resume", rank=rank))
         run.add(f"resume-rank_{rank}", {**end, "event": "graph.compiled", "mono": end["mono"] + 1, "seconds": 0.1})
@@ -50,7 +54,7 @@ def with_graphs(run: GoodRun, line: str) -> None:
 
 @pytest.mark.parametrize("memory", [True, False])
 def test_reads_from_where_the_plan_says_pass(run: GoodRun, judged: Judge, memory: bool) -> None:
-    run.replan(aids=RecoveryOptions(memory=memory))
+    run.replan(recovery_options=RecoveryOptions(memory=memory))
     with_reads(run, "memory" if memory else "storage")
     judgement = judged(run)
     (finding,) = said(judgement, "recovery", "pass", READ)
@@ -60,14 +64,14 @@ def test_reads_from_where_the_plan_says_pass(run: GoodRun, judged: Judge, memory
 
 @pytest.mark.parametrize("memory", [True, False])
 def test_one_read_from_elsewhere_fails(run: GoodRun, judged: Judge, memory: bool) -> None:
-    run.replan(aids=RecoveryOptions(memory=memory))
+    run.replan(recovery_options=RecoveryOptions(memory=memory))
     with_reads(run, "memory" if memory else "storage")
     run.only("checkpoint.read", rank=3)["source"] = "storage" if memory else "memory"
     assert said(judged(run), "recovery", "fail", "rank 3 read")
 
 
 def test_memory_without_a_record_of_the_read_is_unknown(run: GoodRun, judged: Judge) -> None:
-    run.replan(aids=RecoveryOptions(memory=True))
+    run.replan(recovery_options=RecoveryOptions(memory=True))
     with_reads(run, "memory")
     run.drop("checkpoint.read", rank=1)
     assert said(judged(run), "recovery", "unknown", "no read of rank 1 is recorded")
@@ -75,7 +79,7 @@ def test_memory_without_a_record_of_the_read_is_unknown(run: GoodRun, judged: Ju
 
 @pytest.mark.parametrize(("cache", "line"), [(True, CACHE_HIT), (False, "nothing about caches")])
 def test_graphs_from_where_the_plan_says_pass(run: GoodRun, judged: Judge, cache: bool, line: str) -> None:
-    run.replan(aids=RecoveryOptions(graph=True, compile_cache=cache))
+    run.replan(recovery_options=RecoveryOptions(graph=True, compile_cache=cache))
     with_graphs(run, line)
     judgement = judged(run)
     assert said(judgement, "recovery", "pass", GRAPH), [
@@ -100,7 +104,7 @@ def test_graphs_from_where_the_plan_says_pass(run: GoodRun, judged: Judge, cache
 def test_a_line_about_the_cache_is_held_against_its_files(
     run: GoodRun, judged: Judge, told: dict[str, bool], verdict: str, words: str, by_log: bool
 ) -> None:
-    run.replan(aids=RecoveryOptions(graph=True, compile_cache=True))
+    run.replan(recovery_options=RecoveryOptions(graph=True, compile_cache=True))
     with_graphs(run, CACHE_HIT)
     for record in run.events("graph.compiled", attempt="resume"):
         record.update(told)
@@ -131,7 +135,7 @@ SPOILT: list[tuple[bool, str, Callable[[GoodRun], Any], str, str]] = [
 def test_where_graphs_come_from_is_told_by_mindspores_own_lines(
     run: GoodRun, judged: Judge, cache: bool, line: str, spoil: Callable[[GoodRun], Any], verdict: str, text: str
 ) -> None:
-    run.replan(aids=RecoveryOptions(graph=True, compile_cache=cache))
+    run.replan(recovery_options=RecoveryOptions(graph=True, compile_cache=cache))
     with_graphs(run, line)
     spoil(run)
     assert said(judged(run), "recovery", verdict, text)
@@ -149,7 +153,7 @@ def saving(run: GoodRun, *, background: bool) -> None:
 
 @pytest.mark.parametrize("background", [True, False])
 def test_a_script_of_the_users_own_may_save_as_it_likes(run: GoodRun, judged: Judge, background: bool) -> None:
-    run.replan(aids=RecoveryOptions(asynchronous_saving=None), checkpoint_interval=2)
+    run.replan(recovery_options=RecoveryOptions(asynchronous_saving=None), checkpoint_interval=2)
     saving(run, background=background)
     assert "fail" not in verdicts(judged(run), "recovery")
     assert not said(judged(run), "recovery", "pass", "periodic checkpoints are written")
@@ -157,7 +161,7 @@ def test_a_script_of_the_users_own_may_save_as_it_likes(run: GoodRun, judged: Ju
 
 @pytest.mark.parametrize("background", [True, False])
 def test_saving_that_is_not_as_planned_fails(run: GoodRun, judged: Judge, background: bool) -> None:
-    run.replan(aids=RecoveryOptions(asynchronous_saving=background), checkpoint_interval=2)
+    run.replan(recovery_options=RecoveryOptions(asynchronous_saving=background), checkpoint_interval=2)
     saving(run, background=background)
     assert said(judged(run), "recovery", "pass", SAVE)
     run.only("checkpoint.begin", rank=1, kind="periodic")["asynchronous"] = not background
@@ -168,7 +172,7 @@ def test_saving_that_is_not_as_planned_fails(run: GoodRun, judged: Judge, backgr
 def test_saving_in_the_background_needs_another_thread(
     run: GoodRun, judged: Judge, background: bool | None, verdict: str
 ) -> None:
-    run.replan(aids=RecoveryOptions(asynchronous_saving=True), checkpoint_interval=2)
+    run.replan(recovery_options=RecoveryOptions(asynchronous_saving=True), checkpoint_interval=2)
     for rank in range(RANKS):
         end = run.only("step.end", attempt="train", rank=rank, step=2)
         more = {"kind": "periodic", "path": f"/r/job/rank_{rank}/mnist-1_2.ckpt", "asynchronous": True}
@@ -185,14 +189,16 @@ def test_saving_in_the_background_needs_another_thread(
 
 
 def test_saving_in_the_background_that_nobody_saw_is_unknown(run: GoodRun, judged: Judge) -> None:
-    run.replan(aids=RecoveryOptions(asynchronous_saving=True), checkpoint_interval=2)
+    run.replan(recovery_options=RecoveryOptions(asynchronous_saving=True), checkpoint_interval=2)
     assert said(judged(run), "recovery", "unknown", "no periodic checkpoint is recorded")
 
 
 def with_link(run: GoodRun, line: str, *, watchdog: bool) -> None:
     """Only the fault's kind and the log are those of a broken link; the other checks have their own say."""
     (fault,) = run.plan.faults
-    run.replan(aids=RecoveryOptions(watchdog=watchdog, exec_timeout=18.0), faults=(replace(fault, kind="link"),))
+    run.replan(
+        recovery_options=RecoveryOptions(watchdog=watchdog, exec_timeout=18.0), faults=(replace(fault, kind="link"),)
+    )
     shown = line if line == TIMEOUT else f"[ERROR] DISTRIBUTED{C}{line}"
     run.others[f"logs/train/worker_{VICTIM}.before-1.log"] = f"{shown}\n".encode()
 

@@ -11,7 +11,7 @@ TOGETHER = "all ranks go on from one step"
 
 
 def loading_older(rank: int) -> GoodRun:
-    """A rank loads its older file in the place of the newest one."""
+    """A rank loads its older file in place of the newest one."""
     run = restored_run()
     path = f"checkpoints/rank_{HOLDERS[rank][0]}/sliced-1_{OLDER}.ckpt"
     run.saved[100] = Saved(f"job/{path}", state_after(HOLDERS[rank][0], OLDER), {})

@@ -11,7 +11,7 @@ import pytest
 
 from chaos.cli import codes
 from chaos.cli.main import entry
-from chaos.cli.soak import kills, runs
+from chaos.cli.soak import kill_soak, runs
 from chaos.soak.kill_soak import KillRecord
 
 SCENARIO = """\
@@ -37,7 +37,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Every run passes at once; what it was called with is a line of this file. The scenario is beside it."""
     path = tmp_path / "calls"
     fake = FAKE.replace("CALLS", str(path))
-    for module in (runs, kills):
+    for module in (runs, kill_soak):
         monkeypatch.setattr(module, "command_of", lambda _, arguments: [sys.executable, "-c", fake, *arguments])
     (tmp_path / "mine.yaml").write_text(SCENARIO)
     (tmp_path / "mine.py").write_text("def says(plan, history): pass\n")
@@ -75,12 +75,12 @@ def test_every_run_gets_the_allowances(calls: Path) -> None:
 
 @pytest.mark.processes
 def test_every_run_of_a_soak_of_kills_gets_them(calls: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def killed(_: kills.KillSoak, process: subprocess.Popen[bytes], *__: object) -> bool:
+    def killed(_: kill_soak.KillSoak, process: subprocess.Popen[bytes], *__: object) -> bool:
         process.wait()
         return True
 
-    monkeypatch.setattr(kills.KillSoak, "_kill", killed)
-    monkeypatch.setattr(kills, "leftovers", lambda *_: [])
+    monkeypatch.setattr(kill_soak.KillSoak, "_kill", killed)
+    monkeypatch.setattr(kill_soak, "leftovers", lambda *_: [])
     arguments = ["soak", "mine.yaml", "--kill", "--times", "1", "--seed", "1", "--reports", "reports"]
     assert entry([*arguments, *ALLOWED]) == codes.PASS
     assert len(KillRecord(Path("reports/kills.jsonl")).kills()) == 1

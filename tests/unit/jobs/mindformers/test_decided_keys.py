@@ -159,7 +159,7 @@ def test_what_is_not_there_is_not_told(room: Room) -> None:
 
 def test_saving_in_the_background_is_read(room: Room) -> None:
     room.change("    prefix", "    async_save: True\n    prefix")
-    assert room.plan().fault_tolerance.aids.asynchronous_saving
+    assert room.plan().fault_tolerance.recovery_options.asynchronous_saving
     assert room.plan().explanation.configured["job.storage.asynchronous_saving"] == "job.yaml:20: async_save: True"
 
 

@@ -163,7 +163,7 @@ def _with(**changes: Any) -> bytes:
         (_with(offset=1), "a gap between them"),
         (_with(length=1 << 61), "cut off, or of another save"),
         (TorchSave().pickle(Called(f"{METADATA}.Metadata", (), {})), "lacks its tables"),
-        (TorchSave().pickle(Called(f"{METADATA}.Other", (), {})), "in the place of a Metadata"),
+        (TorchSave().pickle(Called(f"{METADATA}.Other", (), {})), "in place of a Metadata"),
     ],
 )
 def test_metadata_that_contradicts_the_directory_is_damage(tmp_path: Path, metadata: bytes, problem: str) -> None:

@@ -44,14 +44,14 @@ def test_the_plan_holds_scaled_times_options_and_comparison(plan: Planner) -> No
     job = {"hccl": {"watchdog": True, "exec_timeout": 1800.0, "time_scale": 0.01}, "storage": {"memory": True}}
     found = plan(job=job, matrix={"memory": [False, True]}, compare={"axis": "memory", "at_most": {"load": 0.5}})
     assert (
-        found.fault_tolerance.aids.watchdog,
-        found.fault_tolerance.aids.exec_timeout,
-        found.fault_tolerance.aids.poll,
+        found.fault_tolerance.recovery_options.watchdog,
+        found.fault_tolerance.recovery_options.exec_timeout,
+        found.fault_tolerance.recovery_options.poll,
     ) == (True, 18.0, 0.02)
     assert (
-        found.fault_tolerance.aids.memory,
-        found.fault_tolerance.aids.asynchronous_saving,
-        found.fault_tolerance.aids.compile_cache,
+        found.fault_tolerance.recovery_options.memory,
+        found.fault_tolerance.recovery_options.asynchronous_saving,
+        found.fault_tolerance.recovery_options.compile_cache,
     ) == (True, False, False)
     assert found.comparison == Comparison("memory", {"load": 0.5})
     assert loads(dumps(found)) == found

@@ -170,7 +170,7 @@ def test_a_rank_of_another_run_is_a_stranger_and_the_real_one_still_joins(group:
     with pytest.raises(CommunicationAborted, match="the join was stopped by order"):
         pretending.result(SECONDS)
     # Neither has proved itself to the other, and it has asked once only.
-    assert group.strangers == ["who listens in the place of rank 0 did not prove it; left"]
+    assert group.strangers == ["who listens in place of rank 0 did not prove it; left"]
     real = group.rank(1, 2)
     group.pool.submit(real.join).result(SECONDS)
     joining.result(SECONDS)
@@ -207,7 +207,7 @@ def test_who_listens_in_a_ranks_place_is_left_for_the_rank_itself(group: Group, 
         connection.close()
     group.pool.submit(group.rank(0, 2).join).result(SECONDS)
     joining.result(SECONDS)
-    assert group.strangers == ["who listens in the place of rank 0 did not prove it; left"]
+    assert group.strangers == ["who listens in place of rank 0 did not prove it; left"]
 
 
 # Aborts and deaths.

@@ -135,7 +135,7 @@ def test_who_does_not_know_the_secret_joins_nobody(group: Group) -> None:
     false.abort()
     with pytest.raises(CommunicationAborted):
         pretending.result(SECONDS)
-    assert group.strangers == ["who listens in the place of rank 0 did not prove it; left"]
+    assert group.strangers == ["who listens in place of rank 0 did not prove it; left"]
     assert not any(future.done() for future in joining)
     ranks.append(group.rank(2, 3))
     for future in [*joining, group.pool.submit(ranks[2].join)]:

@@ -23,7 +23,7 @@ def job(**fields: Any) -> Job:
     return Job.model_validate({"steps": 8, **fields})
 
 
-def test_a_job_without_aids_is_started_as_ever(tmp_path: Path) -> None:
+def test_a_job_without_recovery_options_is_started_as_ever(tmp_path: Path) -> None:
     assert option_arguments(PLAIN) == ()
     assert option_environment(PLAIN, tmp_path) == {"MS_JIT": "0"}
     assert option_path(PLAIN) == ()

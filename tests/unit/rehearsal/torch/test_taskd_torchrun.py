@@ -50,7 +50,7 @@ class TorchrunAgent:
 
 @pytest.fixture
 def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """The starts of single ranks, in the place of torchrun's module."""
+    """The starts of single ranks, in place of torchrun's module."""
     starts: list[dict[str, Any]] = []
 
     def start(**facts: Any) -> Any:

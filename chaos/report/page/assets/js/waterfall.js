@@ -29,7 +29,7 @@ function waterfall(recovery, title) {
   table.appendChild(append(element("thead"), append(element("tr"), ...columns.map((name) => heading(name, "col")))));
   const body = element("tbody");
   for (const phase of recovery.phases) body.appendChild(phaseRow(phase, place));
-  const total = { name: "total", begin: null, seconds: recovery.total, budget: recovery.budget, twin: null, reason: recovery.reason };
+  const total = { name: "total", begin: null, seconds: recovery.total, budget: recovery.budget, fault_free: null, reason: recovery.reason };
   const row = phaseRow(total, place);
   row.className = "total";
   append(body, row);
@@ -52,7 +52,7 @@ function phaseRow(phase, place) {
   const track = element("td", "track");
   if (phase.begin !== null && phase.seconds !== null) {
     track.appendChild(bar(over ? "bar over" : "bar", place, phase.begin, phase.begin + phase.seconds));
-    if (phase.twin !== null) track.appendChild(bar("bar twin", place, phase.begin, phase.begin + phase.twin));
+    if (phase.fault_free !== null) track.appendChild(bar("bar fault-free", place, phase.begin, phase.begin + phase.fault_free));
     if (phase.budget !== null) track.appendChild(limit(place, phase.begin + phase.budget));
   } else if (phase.reason) {
     track.appendChild(element("span", "why", phase.reason));
@@ -61,7 +61,7 @@ function phaseRow(phase, place) {
   const cells = [phase.seconds, phase.budget].map((value) => element("td", "number", seconds(value)));
   const name = heading(phase.name, "row");
   if (over) name.prepend(element("span", "fail", "✗ "));
-  return append(element("tr"), name, track, ...cells, used, element("td", "number", seconds(phase.twin)));
+  return append(element("tr"), name, track, ...cells, used, element("td", "number", seconds(phase.fault_free)));
 }
 
 function usedText(phase, over) {
@@ -88,6 +88,6 @@ function limit(place, t) {
 
 function waterfallKey() {
   const item = (className, text) => append(element("li"), element("i", `key ${className}`), document.createTextNode(text));
-  const items = [item("bar", "measured"), item("bar over", "over its budget"), item("bar twin", "fault-free run"), item("limit", "end of the budget")];
+  const items = [item("bar", "measured"), item("bar over", "over its budget"), item("bar fault-free", "fault-free run"), item("limit", "end of the budget")];
   return append(element("ul", "legend"), ...items);
 }

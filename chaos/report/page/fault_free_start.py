@@ -26,7 +26,7 @@ _STRETCHES_OF_RANKS = {
 """The same where the launcher stays, for phases that begin with the ranks."""
 
 
-def twin_seconds(baseline: History | None, phases: Collection[str] = ()) -> dict[str, float]:
+def fault_free_seconds(baseline: History | None, phases: Collection[str] = ()) -> dict[str, float]:
     """Return the seconds of the fault-free run's first start by phase, each from the last rank to the last rank.
 
     ``phases`` are those of the recovery that stands beside it.

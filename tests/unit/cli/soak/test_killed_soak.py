@@ -14,8 +14,8 @@ import pytest
 
 from chaos.cli import codes
 from chaos.cli.scenarios import load, pick_cells
-from chaos.cli.soak import kills as kill_soak
-from chaos.cli.soak.kills import stem_of
+from chaos.cli.soak import kill_soak
+from chaos.cli.soak.kill_soak import stem_of
 from chaos.live import current
 from chaos.soak import left_by_harness
 from chaos.soak.kill_soak import KillRecord, Moment

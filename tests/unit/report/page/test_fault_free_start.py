@@ -6,7 +6,7 @@ import pytest
 
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.report.page.twin import twin_seconds
+from chaos.report.page.fault_free_start import fault_free_seconds
 
 TIMES = {"agent.start": 2, "group.ready": 9, "train.begin": 10, "step.begin": 10, "step.end": 12}
 
@@ -22,14 +22,14 @@ def baseline(*without: str) -> History:
 
 
 def test_a_start_by_the_harness_is_compared_from_its_launch_on() -> None:
-    assert twin_seconds(baseline(), ("detection", "relaunch", "compile", "first step")) == pytest.approx(
+    assert fault_free_seconds(baseline(), ("detection", "relaunch", "compile", "first step")) == pytest.approx(
         {"relaunch": 10.5, "compile": 0.0, "first step": 2.0}
     )
 
 
 def test_a_restart_of_the_ranks_alone_is_compared_from_their_processes_on() -> None:
-    assert twin_seconds(baseline(), ("detection", "relaunch", "import", "load", "first step")) == pytest.approx(
+    assert fault_free_seconds(baseline(), ("detection", "relaunch", "import", "load", "first step")) == pytest.approx(
         {"import": 7.0, "load": 1.0, "first step": 2.0}
     )
-    assert twin_seconds(baseline("group.ready"), ("import",)) == pytest.approx({"first step": 2.0})
-    assert twin_seconds(None, ("import",)) == {}
+    assert fault_free_seconds(baseline("group.ready"), ("import",)) == pytest.approx({"first step": 2.0})
+    assert fault_free_seconds(None, ("import",)) == {}
