@@ -24,20 +24,26 @@ from tests.kit.growing_cost import MOST_GROWTH, TIMES, growth, processor_seconds
 
 PAGE = Path(__file__).parents[4] / "docs" / "reference" / "logs.md"
 READERS = {reader.name: reader for reader in built_in_readers(timezone.utc)}
-_ROW = re.compile(r"\| `(?P<line>.+?)`+ \| (?P<reader>\w+) \| (?P<event>[\w.]+) \|")
+_ROW = re.compile(r"\| `(?P<line>.+?)`+ \|(?: (?P<reader>\w+) \|)? (?P<event>[\w.]+) \|")
 
 
 def rows() -> list[tuple[str, str, str]]:
-    """Line with its section's prefix, reader and kind of event."""
-    found, prefix = [], ""
+    """Line with its section's prefix, reader and kind of event. A table of one reader has its name before it."""
+    found, prefix, reader = [], "", ""
     for text in PAGE.read_text().splitlines():
         if text.startswith("#"):
             prefix = ""
         elif text.startswith("Prefix: `"):
             prefix = text.removeprefix("Prefix: `").rstrip("`")
+        elif text.startswith("Reader: `"):
+            reader = text.removeprefix("Reader: `").rstrip("`")
         elif match := _ROW.fullmatch(text):
             found.append(
-                (prefix + match["line"].removeprefix("`").replace("\\|", "|"), match["reader"], match["event"])
+                (
+                    prefix + match["line"].removeprefix("`").replace("\\|", "|"),
+                    match["reader"] or reader,
+                    match["event"],
+                )
             )
     return found
 
