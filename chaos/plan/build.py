@@ -122,7 +122,9 @@ def build_plan(
         training=training,
         fault_tolerance=plan_fault_tolerance(scenario, traits.vendor or MINDSPORE),
         faults=judged.faults,
-        response=Response(outcome.mechanism, budget, scenario.job.timings, outcome.recoveries),
+        response=Response(
+            outcome.mechanism, budget, scenario.job.timings, outcome.recoveries, scenario.expect.root_cause
+        ),
         checkpoint=checkpoint,
         resume=Resume(expected.resumes, expected.resume_step, restore),
         equivalence=plan_equivalence(scenario, judged.comparable),

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from chaos.plan.describe import group, ranks
 from chaos.plan.parts.resume import PlannedRestore
 from chaos.plan.problems import Problems
-from chaos.plan.recovery.mechanism import SAVING
+from chaos.plan.recovery.mechanism import NAMING, SAVING
 from chaos.plan.recovery.outcome import Outcome
 from chaos.scenario.models.scenario import ExpectCheckpoint, ExpectResume, Scenario
 
@@ -50,6 +50,7 @@ def merge(
     shown = f"the plan shows {{}} ({problems.where(outcome.cause)}): {outcome.why}"
     _merge_mechanism(scenario, outcome, shown, problems)
     _merge_loss(scenario, problems)
+    _merge_root_cause(scenario, outcome, shown, problems)
     if restore is not None and restore.step is not None:
         return _merge_restore(scenario, restore.step, problems)
     if outcome.mechanism not in SAVING:
@@ -97,6 +98,24 @@ def _merge_loss(scenario: Scenario, problems: Problems) -> None:
     if scenario.expect.loss is not None and scenario.baseline == "none":
         message = f"expect.loss needs a baseline to compare with, but baseline is none ({problems.where('baseline')})"
         problems.add("expect.loss", message, hint="set baseline: auto, or remove expect.loss")
+
+
+def _merge_root_cause(scenario: Scenario, outcome: Outcome, shown: str, problems: Problems) -> None:
+    """Refuse the expectation where nothing names a root cause. A fault-free run has none."""
+    if scenario.expect.root_cause is None or not scenario.faults:
+        return
+    if not any(recovery.mechanism in NAMING for recovery in outcome.recoveries):
+        acts = f"no restart by {NAMING}, in which the launcher names a root cause"
+        hint = "remove the line; what torchrun says of its last failure is in the run's logs"
+        problems.add(
+            "expect.root_cause", f"expect.root_cause says hit, but {shown.format(acts)}", text="hit", hint=hint
+        )
+    elif scenario.cluster.nodes > 1:
+        message = (
+            "expect.root_cause says hit, but each node has a torchrun of its own, which knows the failures of its own "
+            f"ranks only ({problems.where('cluster.nodes')})"
+        )
+        problems.add("expect.root_cause", message, text="hit", hint="remove the line, or use nodes: 1")
 
 
 def _refuse_recovery(scenario: Scenario, shown: str, problems: Problems) -> None:

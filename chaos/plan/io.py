@@ -62,6 +62,7 @@ KEYS = (
     "false_alarm",
     "outdated_by",
     "every_rank_saves",
+    "root_cause",
     "configured",
     "reasons",
     "lines",

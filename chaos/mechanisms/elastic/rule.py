@@ -15,7 +15,7 @@ from chaos.mechanisms.all_ranks_state import judge_checkpoint, judge_cost
 from chaos.mechanisms.case import Case
 from chaos.mechanisms.elastic.ends import judge_ends
 from chaos.mechanisms.elastic.lost_node import judge_lost_node
-from chaos.mechanisms.elastic.named import note_named
+from chaos.mechanisms.elastic.named import judge_named
 from chaos.mechanisms.elastic.phases import phase_ends
 from chaos.mechanisms.elastic.progress import judge_progress
 from chaos.mechanisms.markers import Launch
@@ -40,7 +40,7 @@ def judge(case: Case) -> None:
     judge_order(case, old, on_each_node=True)
     judge_checkpoint(case, new)
     judge_cost(case, old)
-    note_named(case, old)
+    judge_named(case, old)
 
 
 def _judge_launch(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
 from chaos.plan.recovery.registry import Facts, Names
 
@@ -78,13 +79,15 @@ class Response:
 
     ``mechanism`` is the last one that must succeed, None when nothing should act (no fault) and "none" when the plan
     shows that no mechanism can (the job just ends). ``recoveries`` holds all of them, in order. ``timings`` names the
-    profile that the budget follows.
+    profile that the budget follows. With ``root_cause`` the launcher must name, at each restart, the process that was
+    ``hit`` first.
     """
 
     mechanism: str | None
     budget: Budget
     timings: str
     recoveries: tuple[Recovery, ...] = ()
+    root_cause: Literal["hit"] | None = None
 
     @property
     def goes_on(self) -> tuple[Recovery, ...]:

@@ -39,6 +39,9 @@ REPLACING = Names(lambda mechanism: mechanism.starts_ranks and not (mechanism.re
 REJOINING = Names(lambda mechanism: mechanism.rejoins)
 """Mechanisms with which the other ranks train on without the lost ranks, which come back at a later step."""
 
+NAMING = Names(lambda mechanism: mechanism.names_cause)
+"""Mechanisms whose actor names the process whose failure it takes for the root cause."""
+
 BY_SURVIVORS = Names(lambda mechanism: mechanism.by_survivors)
 """Mechanisms that act on the errors of other ranks, too, so that a rank which ends well too early is noticed."""
 

@@ -80,6 +80,7 @@ class Mechanism:
         restarts_all: whether it starts all ranks again, whatever the other ranks have seen of the fault.
         rejoins: whether lost ranks come back at a later step, while the others train on without them; then training is
             another than the fault-free one.
+        names_cause: whether its actor names, at each restart, the process whose failure it takes for the root cause.
         by_survivors: whether it acts, too, when another rank ends because of an error in a collective.
         cut_off: why it is not planned together with nodes that are cut off.
         only_one: whether MindSpore takes it for the only mechanism where none is on that saves a state.
@@ -118,6 +119,7 @@ class Mechanism:
     starts_ranks: bool = False
     restarts_all: bool = False
     rejoins: bool = False
+    names_cause: bool = False
     by_survivors: bool = False
     cut_off: str | None = None
     only_one: bool = False

@@ -137,6 +137,11 @@ class Expect(Model):
     )
     loss: ExpectLoss | None = Field(None, description="Comparison with the baseline.")
     recovery: ExpectRecovery | None = Field(None, description="Budgets of the recovery time.")
+    root_cause: Literal["hit"] | None = Field(
+        None,
+        description="hit: torchrun must name the process that was hit first as the root cause of each restart. "
+        "Default: stated, and fails nothing.",
+    )
 
 
 class Compare(Model):

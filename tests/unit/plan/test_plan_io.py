@@ -102,8 +102,8 @@ def test_the_keys_are_those_of_earlier_versions() -> None:
         "last_step steps_per_epoch checkpoint_interval protection loss_tolerance baseline budget timings finding "
         "failing finding_sdk finding_always failing_with_vendor recoveries strategies recovery_options comparison "
         "restore group_info gradients loss_ranks shard comparable watch cleans_before_saving exit_code sink_size "
-        "steps_per_update mean_tolerance state_tolerances false_alarm outdated_by every_rank_saves configured reasons "
-        "lines"
+        "steps_per_update mean_tolerance state_tolerances false_alarm outdated_by every_rank_saves root_cause "
+        "configured reasons lines"
     )
 
 

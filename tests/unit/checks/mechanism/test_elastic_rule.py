@@ -183,6 +183,45 @@ def test_the_root_cause_that_torchrun_names_is_stated_and_fails_nothing(
     )
 
 
+@pytest.mark.parametrize(
+    ("named", "verdict", "seen"),
+    [
+        ((-9, KILLED, 102), "pass", "process 102 (local rank 2, ended by SIGKILL), which was hit first"),
+        ((-15, 1, 101), "fail", "process 102 of rank 2 was hit first, and torchrun had sent SIGTERM to 101"),
+        ((1, 0, 100), "fail", "process 100 (local rank 0, exit code 1); process 102 of rank 2 was hit first"),
+        ((-9, KILLED, 999), "unknown", "torchrun names no process"),
+        (None, "unknown", "torchrun names no process"),
+    ],
+)
+def test_a_scenario_may_ask_for_the_right_root_cause(
+    tmp_path: Path, named: tuple[int, int, int] | None, verdict: str, seen: str
+) -> None:
+    story = good()
+    lines = ["Sending process 101 closing signal SIGTERM"]
+    if named is not None:
+        code, local, pid = named
+        lines.append(f"failed (exitcode: {code}) local_rank: {local} (pid: {pid}) of binary: /usr/bin/python")
+        if code == 1:
+            own_error(story, local)
+    log(tmp_path, *lines)
+    findings = judged(story, tmp_path, changed(PLAN, root_cause="hit"))
+    (finding,) = [finding for finding in findings if "root cause" in finding.expected]
+    assert finding.verdict == verdict
+    assert seen in finding.seen
+
+
+def test_no_act_on_a_process_leaves_the_right_root_cause_open(tmp_path: Path) -> None:
+    story = good()
+    story.drop("fault.injecting")
+    log(tmp_path, "failed (exitcode: -9) local_rank: 2 (pid: 102) of binary: /usr/bin/python")
+    (window, *_) = recovery_windows(PLAN, good().history())
+    assert window.recovery is not None
+    collector, plan = Collector("mechanism"), changed(PLAN, root_cause="hit")
+    judge(Case(plan, window, window.recovery, story.history(), Artifacts(tmp_path, None), collector))
+    (finding,) = [finding for finding in collector.findings() if "root cause" in finding.expected]
+    assert (finding.verdict, finding.seen) == ("unknown", "the processes that were hit ran on 0 nodes")
+
+
 def other_launcher(story: Story) -> None:
     story.add(AT + 1, "launcher.found", pid=51, role="launcher")
 

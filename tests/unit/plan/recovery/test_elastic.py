@@ -307,3 +307,23 @@ def test_a_rank_may_come_late_by_half_of_the_groups_timeout(plan: Planner) -> No
 
     assert "half of job.torchrun.group_timeout" in plan.refused(late(6.0), job={**JOB, "torchrun": TEN})
     assert plan(late(4.0), job={**JOB, "torchrun": TEN}).response.mechanism is None
+
+
+def test_the_right_root_cause_can_be_asked_for_where_torchrun_restarts(plan: Planner) -> None:
+    expect = {"root_cause": "hit"}
+    assert plan(kill(7), job=JOB, expect=expect).response.root_cause == "hit"
+    assert plan(kill(7), job=JOB).response.root_cause is None
+    assert plan(job=JOB, expect=expect).response.root_cause == "hit"  # the fault-free run has no restart
+
+
+@pytest.mark.parametrize(
+    ("job", "cluster", "why"),
+    [
+        ({**JOB, "protection": ()}, None, "the plan shows no restart by ELASTIC, in which the launcher names a root"),
+        (JOB, TWO_NODES, "each node has a torchrun of its own"),
+    ],
+)
+def test_no_root_cause_is_asked_for_where_nothing_names_it(
+    plan: Planner, job: dict[str, Any], cluster: dict[str, Any] | None, why: str
+) -> None:
+    assert why in plan.refused(kill(7), job=job, cluster=cluster, expect={"root_cause": "hit"})
