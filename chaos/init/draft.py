@@ -9,6 +9,7 @@ from chaos.base.refusal import Refused
 from chaos.init.conditions import Unit
 from chaos.init.device import ASCEND, CPU, Device
 from chaos.init.entries import Ask, Draft, Entry, Launcher, Wishes
+from chaos.init.loops import product
 from chaos.init.of_torch import nodes_entry, python_entry, shard_entries
 from chaos.init.own_launch import OwnLaunch
 from chaos.init.paths import is_input
@@ -37,7 +38,7 @@ def draft(
     """
     ranks = _ranks(survey, wishes, ask)
     arguments, chosen = _arguments(survey, wishes, survey.device, npu=npu)
-    steps, interval = _steps_and_interval(survey, wishes, ask)
+    steps, interval = _steps_and_interval(survey, wishes, ranks.value, ask)
     resumes, resume_arguments = _resume(survey, wishes, interval, ask)
     if interval is not None and interval.value >= steps.value:
         resumes = False
@@ -69,6 +70,7 @@ def draft(
         nodes=None if restarts is None else nodes_entry(survey.launch, ranks.value),
         python=python_entry(survey.launch) if kind.traits.own_python and own_command is None else None,
         environment=_environment(survey, str(chosen.value)),
+        seeded=_seeded(survey, kind),
         fault=wishes.fault,
         fault_step=fault_step,
     )
@@ -122,10 +124,11 @@ def _in_full(word: str, directory: Path) -> str:
     return f"{name}{equals}{(directory / text).resolve()}" if is_input(text, directory) else word
 
 
-def _steps_and_interval(survey: Survey, wishes: Wishes, ask: Ask | None) -> tuple[Entry, Entry | None]:
+def _steps_and_interval(survey: Survey, wishes: Wishes, ranks: int, ask: Ask | None) -> tuple[Entry, Entry | None]:
     """Return the steps of the job, and every how many steps it saves; None where it never saves."""
-    steps = _entry(wishes.steps, "--steps", survey.loop.steps)
-    own = _interval(survey)
+    per_epoch = _steps_per_epoch(survey, ranks)
+    steps = _entry(wishes.steps, "--steps", survey.loop.steps or product(survey.loop.epochs, per_epoch))
+    own = _interval(survey, per_epoch)
     interval = _entry(wishes.checkpoint_interval, "--checkpoint-interval", own)
     if steps is None and ask is not None:
         guess = str(3 * interval.value if interval is not None else _STEPS)
@@ -143,7 +146,7 @@ def _steps_and_interval(survey: Survey, wishes: Wishes, ask: Ask | None) -> tupl
     return steps, interval
 
 
-def _interval(survey: Survey) -> Value | None:
+def _interval(survey: Survey, per_epoch: Value | None) -> Value | None:
     """Return the interval of the saves in steps, as far as the source tells it."""
     for save in survey.saves:
         number = None if save.interval is None else save.interval.number
@@ -151,17 +154,18 @@ def _interval(survey: Survey) -> Value | None:
             continue
         if save.unit is Unit.STEP:
             return save.interval
-        per_epoch = _steps_per_epoch(survey)
         if per_epoch is not None and per_epoch.number is not None:
             return Value(number * per_epoch.number, (*save.interval.places, *per_epoch.places))
     return None
 
 
-def _steps_per_epoch(survey: Survey) -> Value | None:
+def _steps_per_epoch(survey: Survey, ranks: int) -> Value | None:
     """Return the steps of an epoch: as the source says, or all steps by all epochs."""
     loop = survey.loop
-    if loop.steps_per_epoch is not None or loop.steps is None or loop.epochs is None:
+    if loop.steps_per_epoch is not None:
         return loop.steps_per_epoch
+    if loop.steps is None or loop.epochs is None:
+        return None if survey.batches is None else survey.batches.in_epoch(ranks)
     steps, epochs = loop.steps.number, loop.epochs.number
     if steps is None or epochs is None or steps % epochs:
         return None
@@ -244,6 +248,13 @@ def _parallel(survey: Survey, wishes: Wishes, ranks: int) -> dict[str, Entry]:
         return {}
     others = (stages.value if stages else 1) * (model.value if model else 1)
     return {"data_parallel": Entry(max(1, ranks // others), "all ranks by the other sizes"), **chosen}
+
+
+def _seeded(survey: Survey, kind: ScriptJob) -> Entry | None:
+    """Return that the agent has to seed the script's generators; None where it cannot, or the script does."""
+    if not kind.traits.seeds or not survey.unseeded or survey.framework != kind.framework_need:
+        return None
+    return Entry(True, "no manual_seed in the script: weights and data would differ in every run")
 
 
 def _environment(survey: Survey, device: str) -> dict[str, Entry]:

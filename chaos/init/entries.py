@@ -76,6 +76,9 @@ class Draft:
     nodes: Entry | None
     python: Entry | None
     environment: dict[str, Entry]
+    seeded: Entry | None
+    """That the agent seeds the script's generators; None where the script does, or the kind cannot."""
+
     fault: str
     fault_step: Entry
 

@@ -61,14 +61,23 @@ def options(sources: Sequence[Source]) -> list[Option]:
 
 
 def passed_options(known: Sequence[Option], arguments: Sequence[str]) -> Iterator[tuple[Option, object]]:
-    """Yield the options that a command line gives, each with its value."""
+    """Yield the options and positional arguments that a command line gives, each with its value.
+
+    A word without an option before it is the next positional argument.
+    """
     by_name = {name: option for option in known for name in option.names}
+    positional = [option for option in known if option.takes_value and not option.name.startswith("-")]
     waiting = list(arguments)
     while waiting:
         word = waiting.pop(0)
         name, equals, text = word.partition("=")
         option = by_name.get(name)
-        if option is None or not name.startswith("-"):
+        if not name.startswith("-"):
+            if positional and (option is None or option.takes_value):
+                given = positional.pop(0)
+                yield given, given.typed(word)
+            continue
+        if option is None:
             continue
         if equals:
             yield option, option.typed(text)

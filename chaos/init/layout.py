@@ -13,6 +13,7 @@ _AVERAGES = {
     "DistributedGradReducer",
     "GradReducer",
     "DistributedDataParallel",
+    "DDP",
     "fully_shard",
     "FullyShardedDataParallel",
 }

@@ -59,7 +59,7 @@ def read_loop(sources: Sequence[Source], values: Values) -> Loop:
         sinks = values.of(call.argument(None, "dataset_sink_mode"), call.source)
         sink_size = values.number(call.argument(None, "sink_size"), call.source)
         sinking = sink_size if sinks is not None and sinks.value is True else None
-        total = steps or _product(epochs, per_epoch)
+        total = steps or product(epochs, per_epoch)
         return Loop("Model.train", call.where, total, epochs, per_epoch, lines=lines, sinks=sinking)
     inner = _training_loop(sources, everything)
     gradients = [call for call in everything if call.name in _GRADIENTS or _STEP_CELLS.fullmatch(call.name)]
@@ -77,7 +77,7 @@ def read_loop(sources: Sequence[Source], values: Values) -> Loop:
     return Loop(
         "own",
         source.where(node),
-        counted or steps or _product(epochs, per_epoch),
+        counted or steps or product(epochs, per_epoch),
         epochs,
         per_epoch,
         lines=lines,
@@ -156,7 +156,7 @@ def _counts(node: ast.For | ast.While, source: Source, values: Values) -> tuple[
     name = variable.id if isinstance(variable, ast.Name) else ""
     steps = _range_end(node, source, values)
     if steps is not None and epochs is not None:
-        return _product(epochs, steps), name, epochs
+        return product(epochs, steps), name, epochs
     return steps, name if steps is not None or _is_enumerate(node.iter) else "", epochs
 
 
@@ -228,7 +228,8 @@ def _first(named: list[tuple[str, Value]]) -> Value | None:
     return named[0][1] if named else None
 
 
-def _product(first: Value | None, second: Value | None) -> Value | None:
+def product(first: Value | None, second: Value | None) -> Value | None:
+    """Return the product of two numbers, with the places of both; None where one is not known."""
     if first is None or second is None or first.number is None or second.number is None:
         return None
     return Value(first.number * second.number, (*first.places, *second.places))

@@ -15,8 +15,22 @@ _UNUSED = "find_unused_parameters"
 _DRAWS = re.compile(r"rand|randn|randint|normal|uniform|permutation|shuffle|choice|standard_normal")
 
 
-def signs_of_noise(sources: Sequence[Source], framework: str) -> Iterator[str]:
-    """Yield each sign with its place. Without a framework no weights are drawn unless the script draws them.
+def signs_without_seed(sources: Sequence[Source], framework: str) -> Iterator[str]:
+    """Yield each sign that a seed at the start would remove; nothing where the script seeds its framework."""
+    everything = [call for source in sources for call in calls(source)]
+    if any(call.name in _SEEDS for call in everything):
+        return
+    if framework:
+        yield "no set_seed: weights may begin differently in every run"
+    for call in everything:
+        shuffle = call.argument(None, "shuffle")
+        if isinstance(shuffle, ast.Constant) and shuffle.value is True:
+            yield f"{call.where}: shuffle=True without a seed"
+            break
+
+
+def signs_of_noise(sources: Sequence[Source]) -> Iterator[str]:
+    """Yield each other sign with its place.
 
     Only a calibration measures whether the job is bit-exact (docs/guides/calibrate.md).
     """
@@ -24,19 +38,11 @@ def signs_of_noise(sources: Sequence[Source], framework: str) -> Iterator[str]:
     drops = [call for call in everything if _DROPS.fullmatch(call.name) and not _is_zero(call.argument(None, "p"))]
     if drops:
         yield f"{drops[0].where}: {drops[0].name} draws at random in every step"
-    seeds = [call for call in everything if call.name in _SEEDS]
-    if framework and not seeds:
-        yield "no set_seed: weights may begin differently in every run"
     if wrapped := [call for call in everything if call.name in _BUCKETS and call.argument(None, _UNUSED) is None]:
         yield (
             f"{wrapped[0].where}: {wrapped[0].name} without {_UNUSED}=True sums gradients in another order after the "
             "first step of each process, which shows from 3 ranks on"
         )
-    for call in everything:
-        shuffle = call.argument(None, "shuffle")
-        if isinstance(shuffle, ast.Constant) and shuffle.value is True and not seeds:
-            yield f"{call.where}: shuffle=True without a seed"
-            break
     for call in everything:
         owner = call.node.func
         if (

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chaos.base.refusal import Refused
+from chaos.init.batches import Batches, read_batches
 from chaos.init.checkpoints import Load, Save, loads, saves
 from chaos.init.device import Device, read_device
 from chaos.init.flags import Option, options
 from chaos.init.launch_lines import LaunchLine, launch_lines
 from chaos.init.layout import Layout, read_layout
 from chaos.init.loops import Loop, read_loop
-from chaos.init.noise import signs_of_noise
+from chaos.init.noise import signs_of_noise, signs_without_seed
 from chaos.init.paths import RelativePath, relative_paths
 from chaos.init.resume import ResumeOption, resume_options
 from chaos.init.shards import Shards, read_shards
@@ -55,6 +56,10 @@ class Survey:
     shards: Shards | None
     device: Device | None
     noise: tuple[str, ...]
+    unseeded: tuple[str, ...]
+    """The signs of noise that a seed at the start would remove."""
+
+    batches: Batches | None
     paths: tuple[RelativePath, ...]
     left_out: tuple[str, ...]
     values: Values
@@ -121,7 +126,9 @@ def _survey(directory: Path, script: Path, launch: LaunchLine | None, arguments:
         read_layout(sources, values),
         read_shards(sources, values),
         read_device(sources, known, values),
-        tuple(signs_of_noise(sources, framework)),
+        tuple(signs_of_noise(sources)),
+        tuple(signs_without_seed(sources, framework)),
+        read_batches(sources, values),
         tuple(relative_paths(sources, own, directory)),
         tuple(left_out),
         values,

@@ -83,6 +83,8 @@ def _lines(draft: Draft) -> Iterator[tuple[str, Entry | None]]:
         yield f"  restart_limit: {draft.restarts.value}", draft.restarts
     if draft.savers is not None:
         yield f"  savers: {draft.savers.value}", draft.savers
+    if draft.seeded is not None:
+        yield "  seed_at_start: true", draft.seeded
     if draft.environment:
         yield "  environment:", None
         for name, entry in draft.environment.items():

@@ -82,6 +82,15 @@ class Values:
         value = self.of(node, source)
         return value if value is not None and value.number is not None else None
 
+    def followed(self, node: ast.expr, source: Source) -> tuple[ast.expr, Source]:
+        """Return the expression that a name stands for, with its file; any other expression stands for itself."""
+        for _ in range(_DEPTH):
+            targets = self._targets(node, source) if isinstance(node, (ast.Name, ast.Attribute)) else []
+            if len(targets) != 1 or targets[0][0] is node:
+                break
+            node, source = targets[0]
+        return node, source
+
     def option(self, attribute: str) -> Value | None:
         """Return the value of an option: that of the launch line, else its default."""
         if attribute in self._passed:

@@ -80,9 +80,9 @@ def advice_lines(survey: Survey, draft: Draft) -> Iterator[str]:
             "no line says that the ranks train the same weights on other data (data parallel), as the scenario says "
             "now: else give --pipeline-stages, --model-parallel or --sharded-optimizer"
         )
-    if survey.noise:
+    if signs := (*(survey.unseeded if draft.seeded is None else ()), *survey.noise):
         yield "two runs of it may not be equal bit for bit:"
-        yield from (f"  {sign}" for sign in survey.noise)
+        yield from (f"  {sign}" for sign in signs)
         yield f"  chaos calibrate {draft.name}.yaml measures it, and writes the tolerance"
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint, OwnerUnknown, owners_of
 from chaos.evidence.checkpoints.save_parts import other_parts
-from chaos.evidence.checkpoints.stored import COUNTER, one_step, steps_by_name, supported_step
+from chaos.evidence.checkpoints.stored import COUNTER, SCRIPT, one_step, steps_by_name, supported_step
 from chaos.evidence.checkpoints.whole import holds
 from chaos.evidence.facts import TRAIN, step_of
 from chaos.history.event import Event
@@ -84,12 +84,14 @@ def step_in(history: History, artifacts: Artifacts, file: OwnedCheckpoint, read:
 
     Within an accumulation of gradients the rank's record of the save decides, else its digests: the accumulated
     gradients differ in every step. A file with neither number holds the step of the record, where its script's own
-    number supports that, or where another file of the same save holds this step. None where nothing decides.
+    number supports that, or where another file of the same save holds this step. Without any number the file's content
+    decides: it holds the step of the only save after which its rank held just this. None where nothing decides.
     """
     state, every = read(file), artifacts.steps_per_update
     if not steps_by_name(state.numbers, every):
         supported = supported_step(state.numbers, file.held)
-        return _step_of_parts(history, artifacts, file, read) if supported is None else supported
+        found = _step_of_parts(history, artifacts, file, read) if supported is None else supported
+        return _step_of_content(history, file, state) if found is None and SCRIPT not in state.numbers else found
     return one_step(state.numbers, every, (file.held, _held_after(history, file, state, every)))
 
 
@@ -105,6 +107,22 @@ def _step_of_parts(history: History, artifacts: Artifacts, file: OwnedCheckpoint
         if step is not None and {step} == file.held:
             return step
     return None
+
+
+def _step_of_content(history: History, file: OwnedCheckpoint, state: SavedState) -> int | None:
+    """Return the step of the saves of the file's rank after which the rank held the file's content, bit for bit.
+
+    None where no step is such a step, or several are, as in a training that changes nothing.
+    """
+    saves = history.select("checkpoint.end", rank=file.rank)
+    steps = {step for save in saves if isinstance(step := save.data.get("step"), int)}
+    found = {
+        step
+        for step in steps
+        for event in history.select("digest", rank=file.rank, step=step)
+        if isinstance(theirs := event.data.get("parameters"), dict) and holds(file, state, theirs)
+    }
+    return found.pop() if len(found) == 1 else None
 
 
 def _held_after(history: History, file: OwnedCheckpoint, state: SavedState, every: int) -> frozenset[int]:

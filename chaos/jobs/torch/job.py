@@ -58,6 +58,7 @@ class TorchJob(ScriptJob):
         vendor=None,
         own_launcher=True,
         own_python=True,
+        seeds=True,
         launcher_restarts=True,
         file_format=None,
         shards_state=True,
@@ -77,7 +78,7 @@ class TorchJob(ScriptJob):
     needs = ("torch",)
     probes = MappingProxyType({"torch": torch})
     ports = 1
-    extensions = ("chaos.agent.torch.interface", "chaos.agent.torch.rank_logs")
+    extensions = ("chaos.agent.torch.interface", "chaos.agent.torch.rank_logs", "chaos.agent.torch.seeds")
 
     def own_python(self, scenario: Scenario, directory: Path) -> Path | None:
         """Return the interpreter that the scenario names."""

@@ -40,6 +40,7 @@ def device_violations(scenario: Scenario, traits: JobTraits, platform: PlatformT
             hint="leave it out, or use the job kind mindspore",
         )
     yield from _interpreter(scenario, traits)
+    yield from _seeds(scenario, traits)
     if not traits.genuine:
         return
     of_framework = [name for name in job.protection if not mechanisms()[name].of_launcher]
@@ -82,5 +83,16 @@ def _interpreter(scenario: Scenario, traits: JobTraits) -> Iterator[Violation]:
             "job.python",
             f"job kind {job.kind!r} runs its ranks with the Python of chaos, or that of the platform",
             text=job.python,
+            hint="leave it out, or use the job kind torch",
+        )
+
+
+def _seeds(scenario: Scenario, traits: JobTraits) -> Iterator[Violation]:
+    """Yield that generators are to be seeded, where the agent of the job's kind seeds none."""
+    if scenario.job.seed_at_start and not traits.seeds:
+        yield Violation(
+            "job.seed_at_start",
+            f"job kind {scenario.job.kind!r} seeds no generator of a script",
+            text="true",
             hint="leave it out, or use the job kind torch",
         )

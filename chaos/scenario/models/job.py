@@ -228,6 +228,11 @@ class Job(Model):
     )
     sink_size: int = Field(1, ge=1, description="Data sink size. End-of-life checkpoints need 1.")
     seed: int = Field(1, ge=0, description="Seed of weights and data.")
+    seed_at_start: bool = Field(
+        False,
+        description="Seed the generators of Python, numpy and PyTorch with seed when a rank starts, for a script that "
+        "seeds none. Job kind torch.",
+    )
     digest_interval: int = Field(
         1, ge=0, description="Steps between digests of losses, gradients and parameters; 0 for none."
     )

@@ -121,3 +121,25 @@ def test_a_scripts_own_step_only_supports_the_record(tmp_path: Path, own: int | 
     (file,) = owners_of(recorded, artifacts).owned
     assert stored_step(recorded, artifacts, file) == step
     assert stored_step(recorded, artifacts, replace(file, held=frozenset())) is None
+
+
+def test_a_file_without_a_number_holds_the_step_after_which_its_rank_held_the_same(tmp_path: Path) -> None:
+    """A script may save under one name after every epoch, with nothing but the number of the epoch in it."""
+    path = TorchSave().write(tmp_path / "job" / "last.pt", {"w": floats(1.0), "epoch": 1})
+    held = dict(read_saved_state(path).digests)
+    other = dict.fromkeys(held, "0" * 32)
+    saves = [*saved(0, "last.pt", 4), *saved(0, "last.pt", 8)]
+
+    def step(*digests: tuple[int, dict[str, str]]) -> int | None:
+        facts = (event("digest", 10 * number + 1, 0, step=number, parameters=theirs) for number, theirs in digests)
+        recorded, artifacts = history(*saves, *facts), Artifacts(tmp_path, None)
+        (file,) = owners_of(recorded, artifacts).owned
+        return stored_step(recorded, artifacts, file)
+
+    assert step((4, held), (8, other)) == 4
+    assert step((4, other), (8, held)) == 8
+    assert step((4, other), (8, other)) is None  # the rank never held this after a save
+    assert step((4, held), (8, held)) is None  # nothing changed in between
+    assert step((5, held), (8, other)) is None  # no save was made after step 5
+    assert step((4, {**held, "lost": "1" * 32})) is None  # the file lacks what the rank held
+    assert step() is None

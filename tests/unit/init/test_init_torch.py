@@ -94,3 +94,92 @@ def test_torch_alone_makes_a_save_of_that_name(job: Path, capfd: pytest.CaptureF
     scenario = written(job)
     assert scenario.job.checkpoint_interval is None
     assert "no save of a checkpoint was found" in capfd.readouterr().out
+
+
+EPOCHS = """
+import argparse
+
+import torch
+from torch.nn.parallel import DistributedDataParallel as DDP
+from torch.utils.data import DataLoader, Dataset, TensorDataset
+from torch.utils.data.distributed import DistributedSampler
+
+
+class Points(Dataset):
+    def __init__(self, size):
+        self.size = size
+
+    def __len__(self):
+        return self.size
+
+    def __getitem__(self, index):
+        return torch.ones(4) * index
+
+
+def points(size):
+    drawn = torch.randn(size, 4)
+    return TensorDataset(drawn, drawn.sum(1))
+
+
+class Training:
+    def __init__(self, model, data, every):
+        self.model, self.data, self.every = DDP(model), data, every
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        self.every = every
+
+    def epoch(self):
+        for batch in self.data:
+            self.model(batch).sum().backward()
+            self.optimizer.step()
+
+    def run(self, epochs):
+        for epoch in range(epochs):
+            self.epoch()
+            if (epoch + 1) % self.every == 0:
+                torch.save({"epoch": epoch}, "last.pt")
+
+
+parser = argparse.ArgumentParser()
+parser.add_argument("epochs", type=int)
+parser.add_argument("save_every", type=int)
+parser.add_argument("--batch", type=int, default=8)
+options = parser.parse_args()
+data = Points(100)
+loader = DataLoader(data, batch_size=options.batch, sampler=DistributedSampler(data))
+Training(torch.nn.Linear(4, 1), loader, options.save_every).run(options.epochs)
+"""
+"""Positional arguments, epochs instead of steps, no seed: 100 samples are 7 batches of 8 for each of 2 ranks."""
+
+
+@pytest.mark.parametrize(
+    ("change", "steps", "interval"),
+    [
+        (("", ""), 42, 14),
+        (("sampler=", "drop_last=True, sampler="), 36, 12),
+        (("sampler=DistributedSampler(data)", "shuffle=False"), 78, 26),
+        (("Points(100)", "points(80)"), 30, 10),
+        (("DistributedSampler(data))", "DistributedSampler(data))\nother = DataLoader(data)"), 12, 4),
+        (("Points(100)", "Points(len(loaded))"), 12, 4),
+        (("return self.size", "return self.size // 2"), 12, 4),
+    ],
+)
+def test_epochs_and_batches_give_the_steps(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], change: tuple[str, str], steps: int, interval: int
+) -> None:
+    source = EPOCHS.replace("class Points", "class Other") if "points(" in change[1] else EPOCHS
+    source = source.replace("__len__", "length") if "points(" in change[1] else source
+    (tmp_path / "train.py").write_text(source.replace(*change) if change[0] else source)
+    scenario = written(tmp_path, "--launch", "torchrun --nproc-per-node=2 train.py 6 2")
+    assert scenario.job.arguments == ("6", "2")
+    assert (scenario.job.steps, scenario.job.checkpoint_interval) == (steps, interval)
+    assert ("guessed" in capfd.readouterr().out) == (steps == 12)
+
+
+def test_a_script_without_a_seed_is_seeded_and_one_with_a_seed_is_not(
+    job: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert not written(job, "--launch", "torchrun --nproc-per-node=2 train.py").job.seed_at_start
+    (job / "train-kill.yaml").unlink()
+    (tmp_path / "train.py").write_text(EPOCHS)
+    assert written(tmp_path, "--launch", "torchrun --nproc-per-node=2 train.py 6 2").job.seed_at_start
+    assert "no set_seed" not in capfd.readouterr().out

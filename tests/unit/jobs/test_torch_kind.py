@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from chaos.jobs.kind import JobError, Launch
 from chaos.jobs.torch.job import KIND
 from chaos.jobs.torch.probe import torch
 from chaos.machine.job.protocol import Place
+from chaos.plan.platform_traits import SEVERAL_HOSTS
+from chaos.plan.rules.device import device_violations
 from chaos.scenario.models.scenario import Scenario
 
 
@@ -206,3 +209,11 @@ def test_the_release_of_pytorch_is_part_of_the_baseline_of_every_job(
     for version in ("2.7.1", "2.13.0"):
         monkeypatch.setattr("chaos.jobs.torch.job.version_of", lambda name, version=version: version)
         assert KIND.fingerprint(scenario(), tmp_path)["torch"] == version
+
+
+def test_only_this_kind_seeds_the_generators_of_a_script() -> None:
+    job = {"kind": "torch", "script": "train.py", "steps": 12, "seed_at_start": True}
+    seeded = Scenario.model_validate({"chaos": 1, "name": "a", "cluster": {"ranks": 2}, "job": job})
+    assert list(device_violations(seeded, KIND.traits, SEVERAL_HOSTS)) == []
+    (violation,) = device_violations(seeded, replace(KIND.traits, seeds=False), SEVERAL_HOSTS)
+    assert (violation.path, violation.hint) == ("job.seed_at_start", "leave it out, or use the job kind torch")
