@@ -150,6 +150,11 @@ class JobKind(ABC):
         del scenario, directory
         return None
 
+    def interpreter_probe(self, scenario: Scenario, directory: Path) -> Probe | None:
+        """Return whether the interpreter that the scenario in ``directory`` names can run its ranks; None for none."""
+        del scenario, directory
+        return None
+
     def missing_files(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
         """Yield each unusable file of this machine that the scenario names: its path in the scenario, a message
         and a hint. ``directory`` is the scenario's."""

@@ -16,6 +16,7 @@ from chaos.scenario.errors import suggest
 
 if TYPE_CHECKING:
     from chaos.doctor import Probe
+    from chaos.scenario.load import Cell
 
 
 @click.command("doctor", short_help="Show what this machine can run, and what is missing.")
@@ -43,10 +44,11 @@ def command(scenarios: tuple[str, ...], kinds: tuple[str, ...], deep: bool, repo
     from chaos.doctor import BASE, INTERFACE, Machine, all_probes, import_mindspore, probe
 
     machine = Machine(reports=reports)
-    requested = _requested(scenarios, kinds)
+    interpreters: dict[str, Probe] = {}
+    requested = _requested(scenarios, kinds, interpreters)
     # A pair that disagrees is refused by every run with the vendor's package: by those of any job with MindSpore.
     needed = {need for needs in requested.values() for need in needs} or {*BASE, INTERFACE}
-    probes = probe(all_probes(), machine)
+    probes = [*probe(all_probes(), machine), *interpreters.values()]
     if deep:
         probes.append(import_mindspore(machine))
         if "mindspore" in needed:
@@ -74,8 +76,13 @@ def command(scenarios: tuple[str, ...], kinds: tuple[str, ...], deep: bool, repo
     return codes.UNKNOWN if missing else codes.PASS
 
 
-def _requested(scenarios: tuple[str, ...], kinds: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
-    """Return the requested items, with their needs. Raises click.UsageError for a kind that does not exist."""
+def _requested(
+    scenarios: tuple[str, ...], kinds: tuple[str, ...], interpreters: dict[str, Probe]
+) -> dict[str, tuple[str, ...]]:
+    """Return the requested items, with their needs; add the interpreters that scenarios name to ``interpreters``.
+
+    Raises click.UsageError for a kind that does not exist.
+    """
     requested: dict[str, tuple[str, ...]] = {}
     for kind in kinds:
         known = _everything()
@@ -88,8 +95,18 @@ def _requested(scenarios: tuple[str, ...], kinds: tuple[str, ...]) -> dict[str, 
 
         loaded = load(text)
         needs = [needs_of_scenario(cell.scenario, beside=loaded.path.parent) for cell in loaded.cells]
+        found = {probe.need: probe for cell in loaded.cells if (probe := _interpreter(cell, loaded.path)) is not None}
+        interpreters.update(found)
+        needs.append(tuple(found))
         requested[str(loaded.path)] = tuple(dict.fromkeys(need for cell_needs in needs for need in cell_needs))
     return requested
+
+
+def _interpreter(cell: Cell, file: Path) -> Probe | None:
+    """Return whether the interpreter that a cell names can run its ranks; None where it names none."""
+    from chaos.jobs.kind import job_kind
+
+    return job_kind(cell.scenario.job.kind).interpreter_probe(cell.scenario, file.parent)
 
 
 def _everything() -> dict[str, tuple[str, ...]]:

@@ -13,14 +13,14 @@ from random import Random
 from types import MappingProxyType
 from typing import Any
 
-from chaos.jobs.kind import Command, JobError, Launch
+from chaos.jobs.kind import Command, Launch
 from chaos.jobs.mindspeed.hint import unplanned_switches
 from chaos.jobs.script_job import ScriptJob
 from chaos.jobs.torch.drawn import draw_job, scripts
-from chaos.jobs.torch.interpreter import OLDEST, interpreter, releases
-from chaos.jobs.torch.probe import FIRST, numbers_of, torch, torch_probe
+from chaos.jobs.torch.interpreter import interpreter, releases
+from chaos.jobs.torch.probe import interpreter_probe, torch
 from chaos.jobs.torch.torchrun import torchrun_argv, torchrun_environment
-from chaos.machine.probe import version_of
+from chaos.machine.probe import Probe, version_of
 from chaos.plan.traits import JobTraits
 from chaos.scenario.models.mechanisms import launcher_restarts_all
 from chaos.scenario.models.scenario import Scenario
@@ -92,18 +92,12 @@ class TorchJob(ScriptJob):
     def missing_files(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
         """Yield the script, if it cannot be read, and the interpreter, if it cannot run the script."""
         yield from super().missing_files(scenario, directory)
-        try:
-            python = interpreter(scenario, directory)
-            found = {} if python is None else releases(python)
-        except JobError as error:
-            yield "job.python", str(error), "name a Python with PyTorch in it"
-            return
-        if python is None:
-            return
-        if numbers_of(found.get("python", "")) < OLDEST:
-            yield "job.python", f"{python} is Python {found.get('python')}, and the agent needs 3.9", "name a later one"
-        if not (probe := torch_probe(found.get("torch"))).ok:
-            yield "job.python", f"{python}: PyTorch: {probe.seen}", f"{FIRST[0]}.{FIRST[1]} and later will do"
+        if (probe := self.interpreter_probe(scenario, directory)) is not None and not probe.ok:
+            yield "job.python", probe.seen, probe.advice
+
+    def interpreter_probe(self, scenario: Scenario, directory: Path) -> Probe | None:
+        """Return whether the interpreter that the scenario names can run the script."""
+        return interpreter_probe(scenario, directory)
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
         """Return also the interpreter's releases: another PyTorch may sum in another order."""

@@ -1,10 +1,14 @@
-"""The probe of PyTorch in the environment that would run a job."""
+"""The probes of PyTorch: in the environment that would run a job, and in an interpreter that a scenario names."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+from chaos.jobs.kind import JobError
+from chaos.jobs.torch.interpreter import OLDEST, interpreter, releases
 from chaos.machine.probe import Machine, Probe
+from chaos.scenario.models.scenario import Scenario
 
 FIRST = (2, 1)
 """The first supported version: the oldest that a release of torch_npu in use builds on."""
@@ -37,3 +41,27 @@ def torch_probe(version: str | None) -> Probe:
     if numbers < FIRST:
         return Probe("torch", False, version, f"install PyTorch {first} or later")
     return Probe("torch", True, f"{version}; {_TRAP}" if numbers >= SHARED else version)
+
+
+def interpreter_probe(scenario: Scenario, directory: Path) -> Probe | None:
+    """Return whether the interpreter that a scenario in ``directory`` names runs its ranks; None where it names none.
+
+    It is asked for the releases of itself, of PyTorch and of numpy.
+    """
+    oldest = ".".join(map(str, OLDEST))
+    need = f"job.python {scenario.job.python}"
+    try:
+        if (python := interpreter(scenario, directory)) is None:
+            return None
+        need, found = f"job.python {python}", releases(python)
+    except JobError as error:
+        return Probe(need, False, str(error), "name a Python with PyTorch in it")
+    release = found.get("python", "")
+    if numbers_of(release) < OLDEST:
+        return Probe(need, False, f"{python} is Python {release}, and the agent needs {oldest}", "name a later one")
+    torch_found = torch_probe(found.get("torch"))
+    if not torch_found.ok:
+        first = ".".join(map(str, FIRST))
+        return Probe(need, False, f"{python}: PyTorch: {torch_found.seen}", f"{first} and later will do")
+    numpy = f", numpy {found['numpy']}" if "numpy" in found else ""
+    return Probe(need, True, f"Python {release}{numpy}, PyTorch {torch_found.seen}")

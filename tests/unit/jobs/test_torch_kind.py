@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from chaos.base.registry import registry
+from chaos.cli.main import entry
 from chaos.jobs.kind import JobError, Launch
 from chaos.jobs.torch.job import KIND
 from chaos.jobs.torch.probe import torch
@@ -148,10 +149,10 @@ def test_the_probe_says_of_which_release_restarts_share_a_store() -> None:
     assert "F-16" in torch(Machine("2.7.1")).seen  # type: ignore[arg-type]
 
 
-def another_python(tmp_path: Path, *, python: str = "3.10.1", torch: str | None = "2.7.1") -> Path:
+def another_python(tmp_path: Path, *, python: str = "3.10.1", torch: str | None = "2.7.1", **others: str) -> Path:
     """Make a program that answers as an interpreter with these releases does."""
     path = tmp_path / "python-of-the-user"
-    known = {"python": python, **({} if torch is None else {"torch": torch})}
+    known = {"python": python, **({} if torch is None else {"torch": torch}), **others}
     path.write_text(f"#!/bin/sh\necho '{json.dumps(known)}'\n")
     path.chmod(0o755)
     return path
@@ -217,3 +218,44 @@ def test_only_this_kind_seeds_the_generators_of_a_script() -> None:
     assert list(device_violations(seeded, KIND.traits, SEVERAL_HOSTS)) == []
     (violation,) = device_violations(seeded, replace(KIND.traits, seeds=False), SEVERAL_HOSTS)
     assert (violation.path, violation.hint) == ("job.seed_at_start", "leave it out, or use the job kind torch")
+
+
+@pytest.mark.parametrize(
+    ("releases", "ok", "seen"),
+    [
+        ({"python": "3.9.20", "torch": "2.5.1", "numpy": "2.0.2"}, True, "Python 3.9.20, numpy 2.0.2, PyTorch 2.5.1"),
+        (
+            {"python": "3.11.4", "torch": "2.7.1"},
+            True,
+            "PyTorch 2.7.1; torchrun shares a store between restarts (F-16)",
+        ),
+        ({"torch": "2.0.1"}, False, "PyTorch: 2.0.1"),
+    ],
+)
+def test_the_doctor_looks_into_the_interpreter_of_the_job(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], releases: dict[str, Any], ok: bool, seen: str
+) -> None:
+    (tmp_path / "train.py").write_text("import torch")
+    python = another_python(tmp_path, **releases)
+    file = tmp_path / "own.yaml"
+    file.write_text(
+        "chaos: 1\nname: own\ncluster: {ranks: 2}\n"
+        f"job: {{kind: torch, script: train.py, steps: 4, python: {python}}}\n"
+    )
+    code = entry(["doctor", str(file), "--json"])
+    found = json.loads(capfd.readouterr().out)
+    (probe,) = [probe for probe in found["probes"] if probe["need"] == f"job.python {python}"]
+    assert (probe["ok"], seen in probe["seen"]) == (ok, True)
+    assert (f"job.python {python}" in found["missing"]) != ok
+    assert ok or code == 2
+    assert "torch" not in found["missing"], "the harness's own PyTorch is not asked for"
+
+
+def test_the_doctor_says_which_interpreter_is_not_there(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "train.py").write_text("import torch")
+    (tmp_path / "own.yaml").write_text(
+        "chaos: 1\nname: own\ncluster: {ranks: 2}\njob: {kind: torch, script: train.py, steps: 4, python: ./none}\n"
+    )
+    assert entry(["doctor", str(tmp_path / "own.yaml")]) == 2
+    said = capfd.readouterr().out
+    assert "job.python ./none" in said and "cannot be executed" in said
