@@ -10,11 +10,11 @@ from chaos.init.conditions import Unit
 from chaos.init.device import ASCEND, CPU, Device
 from chaos.init.entries import Ask, Draft, Entry, Launcher, Wishes
 from chaos.init.loops import product
-from chaos.init.of_torch import nodes_entry, python_entry, shard_entries
 from chaos.init.own_launch import OwnLaunch
 from chaos.init.paths import is_input
 from chaos.init.resume import is_guarded
 from chaos.init.survey import Survey
+from chaos.init.torch.keys import nodes_entry, python_entry, shard_entries
 from chaos.init.values import Value
 from chaos.jobs.script_job import ScriptJob
 

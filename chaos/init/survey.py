@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from chaos.base.refusal import Refused
-from chaos.init.batches import Batches, read_batches
 from chaos.init.checkpoints import Load, Save, loads, saves
 from chaos.init.device import Device, read_device
 from chaos.init.flags import Option, options
@@ -17,8 +16,9 @@ from chaos.init.loops import Loop, read_loop
 from chaos.init.noise import signs_of_noise, signs_without_seed
 from chaos.init.paths import RelativePath, relative_paths
 from chaos.init.resume import ResumeOption, resume_options
-from chaos.init.shards import Shards, read_shards
 from chaos.init.source import Source, UnreadableSource, imports, read_source, read_with_modules, shown
+from chaos.init.torch.batches import Batches, read_batches
+from chaos.init.torch.shards import Shards, read_shards
 from chaos.init.values import Values
 
 FRAMEWORK = "mindspore"

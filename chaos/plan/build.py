@@ -122,9 +122,7 @@ def build_plan(
         training=training,
         fault_tolerance=plan_fault_tolerance(scenario, traits.vendor or MINDSPORE),
         faults=judged.faults,
-        response=Response(
-            outcome.mechanism, budget, scenario.job.timings, outcome.recoveries, scenario.expect.root_cause
-        ),
+        response=_response(scenario, outcome, budget),
         checkpoint=checkpoint,
         resume=Resume(expected.resumes, expected.resume_step, restore),
         equivalence=plan_equivalence(scenario, judged.comparable),
@@ -132,6 +130,11 @@ def build_plan(
         explanation=Explanation(sentences, lines, configured_of(source)),
         comparison=plan_comparison(scenario),
     )
+
+
+def _response(scenario: Scenario, outcome: Outcome, budget: Budget) -> Response:
+    cause = scenario.expect.root_cause
+    return Response(outcome.mechanism, budget, scenario.job.timings, outcome.recoveries, cause)
 
 
 def _check(draft: Draft, problems: Problems) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from chaos.init.entries import Entry
 from chaos.init.launch_lines import LaunchLine
 from chaos.init.own_launch import WHERE
-from chaos.init.shards import Shards
+from chaos.init.torch.shards import Shards
 
 
 def shard_entries(shards: Shards, ranks: int) -> tuple[dict[str, Entry], Entry | None]:
