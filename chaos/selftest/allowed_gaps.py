@@ -29,7 +29,10 @@ _ALL = (
     "arf exit harmless hcce held host-reboot in-vain live-plain-damage "
     f"{_TORCH} pods rsc slices tolerant tre tsp ttp uce"
 )
-"""All bases with a fault-free run beside them."""
+"""All bases with a fault-free run beside them, but for that of replica groups."""
+
+_FT = "torchft-kill-group"
+"""Its groups 0 and 2 train on in their processes."""
 
 ALLOWED_GAPS: AllowedGaps = MappingProxyType(
     {
@@ -51,6 +54,10 @@ ALLOWED_GAPS: AllowedGaps = MappingProxyType(
         "Without it the phase import lasts until the load of the checkpoint.": {
             "group.ready in attempt train": _ELASTIC,
         },
+        "Only a group that is started again has a phase import.": {
+            "group.ready of rank 0 in attempt train": _FT,
+            "group.ready of rank 2 in attempt train": _FT,
+        },
         "The file holds the saved state, and the loaded state is compared with it.": {
             "checkpoint.end in attempt train": "held host-reboot in-vain pods tolerant",
         },
@@ -65,10 +72,12 @@ ALLOWED_GAPS: AllowedGaps = MappingProxyType(
         "The states after every step before the fault are compared, too.": {
             "initial in attempt train": f"exit harmless held host-reboot in-vain live-plain-damage {_RESUMED} "
             "slices tsp ttp",
-            "the baseline's initial in attempt train": _ALL,
+            "initial of rank 0 in attempt train": _FT,
+            "initial of rank 2 in attempt train": _FT,
+            "the baseline's initial in attempt train": f"{_ALL} {_FT}",
         },
         "The harness records a rank's exit status, too; only a restart of all ranks needs the launcher's record.": {
-            "child.exit in attempt train": f"arf exit {_RESUMED} uce",
+            "child.exit in attempt train": f"arf exit {_RESUMED} {_FT} uce",
             "child.exit in attempt resume": _RESUMED,
         },
         "In a launch that must fail the ranks' own exits count.": {
@@ -84,6 +93,8 @@ ALLOWED_GAPS: AllowedGaps = MappingProxyType(
         },
         "The steps of the first launch begin with 1.": {
             "train.begin in attempt train": f"held host-reboot in-vain live-plain-damage {_RESUMED} slices ttp",
+            "train.begin of rank 0 in attempt train": _FT,
+            "train.begin of rank 2 in attempt train": _FT,
         },
         "No launch goes on from a launch that just ends: its steps count by the digests after them.": {
             "step.begin of rank 0 in attempt train": "exit",
@@ -99,20 +110,22 @@ ALLOWED_GAPS: AllowedGaps = MappingProxyType(
             "train.end in attempt resume": f"live-plain-damage {_RESUMED} slices ttp",
         },
         "The number of updates in a step only adds suspicion if the scenario says that it is one.": {
-            "the baseline's train.begin in attempt train": _ALL,
+            "the baseline's train.begin in attempt train": f"{_ALL} {_FT}",
         },
         "The end and the digest of a step show that it was trained.": {
-            "the baseline's step.begin in attempt train": _ALL,
+            "step.begin of rank 0 in attempt train": _FT,
+            "step.begin of rank 2 in attempt train": _FT,
+            "the baseline's step.begin in attempt train": f"{_ALL} {_FT}",
         },
         "The first line of a file: a file without it is refused as a whole.": {
-            "writer.start": _ALL,
-            "writer.start in attempt train": _ALL.replace("host-reboot ", ""),
+            "writer.start": f"{_ALL} {_FT}",
+            "writer.start in attempt train": f"{_ALL.replace('host-reboot ', '')} {_FT}",
             "writer.start of rank 0 in attempt train": "host-reboot",
             "writer.start of rank 1 in attempt train": "host-reboot",
             "writer.start in attempt resume": f"held host-reboot in-vain live-plain-damage {_RESUMED} pods "
             "slices tolerant ttp",
-            "the baseline's writer.start": _ALL,
-            "the baseline's writer.start in attempt train": _ALL,
+            "the baseline's writer.start": f"{_ALL} {_FT}",
+            "the baseline's writer.start in attempt train": f"{_ALL} {_FT}",
         },
     }
 )

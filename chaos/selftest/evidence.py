@@ -22,7 +22,7 @@ from chaos.history.host_clock import EVENT as CLOCK
 from chaos.history.reader import History, read_history
 from chaos.plan.io import loads
 from chaos.plan.model import Plan
-from chaos.plan.recovery.mechanism import IN_STEP
+from chaos.plan.recovery.mechanism import IN_STEP, REJOINING
 from chaos.plan.recovery.registry import Names
 from chaos.selftest.allowed_gaps import ALLOWED_GAPS, AllowedGaps, gap_reason, kind_of, stale_gaps
 from chaos.selftest.defect import Mutate
@@ -119,6 +119,11 @@ def _goes_on(plan: Plan) -> bool:
     return plan.response.mechanism != "none" or plan.resume.restore is not None
 
 
+def _goes_on_alike(plan: Plan) -> bool:
+    """Return whether the ranks train on as in the fault-free run, batch by batch."""
+    return _goes_on(plan) and plan.response.mechanism not in REJOINING
+
+
 def _groups(history: History, asked: set[str]) -> Iterator[tuple[Group, History]]:
     """Yield every requested kind of event of a rank and launch, and the history without it.
 
@@ -171,7 +176,7 @@ _SOURCES: Sequence[_Source] = (
         lambda plan: bool(plan.response.recoveries),
     ),
     _Source("the baseline", ("baseline",), ("loss",)),
-    _Source("the baseline", ("baseline",), ("resume",), _goes_on),
+    _Source("the baseline", ("baseline",), ("resume",), _goes_on_alike),
     _Source("the baseline", ("baseline",), ("checkpoint",), lambda plan: bool(plan.checkpoint)),
     _Source("the end-of-life checkpoints", ("job/checkpoints/ttp_saved*",), ("checkpoint", "resume", "loss")),
     _Source("the periodic checkpoints", ("job/checkpoints/rank_*",), ("resume",), lambda p: bool(p.resume.restore)),

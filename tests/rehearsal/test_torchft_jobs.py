@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.recorded_bases import hold_against
 from tests.kit.shipped import SHIPPED
 from tests.rehearsal.kit import Chaos
 
@@ -54,3 +55,9 @@ def test_a_group_with_another_state_fails_for_its_reason(fresh: Chaos, tmp_path:
     assert done.code == 1, done
     failures = [said for said in done.run.result["checks"] if said["verdict"] == "fail"]
     assert any(reason in f"{said['seen']}" for said in failures), done
+
+
+def test_the_recorded_run_of_the_selftest_is_as_one_made_today(fresh: Chaos, tmp_path: Path) -> None:
+    done = fresh.run(SHIPPED / "torch" / f"{SCENARIO}.yaml")
+    assert done.code == 0, done
+    hold_against(SCENARIO, done.run.path, tmp_path)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from chaos.base.rank_sets import spans
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, step_of
 from chaos.evidence.statement_data import about
 from chaos.evidence.timestamp import Timestamp
@@ -12,12 +14,14 @@ from chaos.history.reader import History
 from chaos.mechanisms.all_ranks_processes import judge_launcher, old_and_new
 from chaos.mechanisms.case import Case
 from chaos.mechanisms.ft.commits import judge_commits
+from chaos.mechanisms.ft.compared import judge_recorded
 from chaos.mechanisms.ft.healed import judge_healed
 from chaos.mechanisms.ft.phases import phase_ends
 from chaos.mechanisms.ft.votes import VOTE, committed_after
 from chaos.mechanisms.markers import Launch
 from chaos.mechanisms.registry import Rule
 from chaos.plan.describe import count
+from chaos.plan.model import Plan
 
 
 def judge(case: Case) -> None:
@@ -65,4 +69,9 @@ def _phase_ends(launch: Launch, after: int) -> Iterator[tuple[str, Timestamp | s
     return phase_ends(launch.plan, launch.history, after)
 
 
-RULE = Rule(handlers=(), judge=judge, phase_ends=_phase_ends, judge_launch=judge_commits, acted=_healed)
+def _judge_launch(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
+    judge_commits(plan, history, artifacts, collector)
+    judge_recorded(plan, history, artifacts, collector)
+
+
+RULE = Rule(handlers=(), judge=judge, phase_ends=_phase_ends, judge_launch=_judge_launch, acted=_healed)

@@ -17,6 +17,7 @@ from chaos.evidence.finding import Finding
 from chaos.evidence.recovery_windows import recovery_windows
 from chaos.evidence.timestamp import Timestamp
 from chaos.mechanisms.case import Case
+from chaos.mechanisms.ft.compared import judge_recorded
 from chaos.mechanisms.ft.phases import phase_ends
 from chaos.mechanisms.ft.rule import RULE
 from chaos.mechanisms.processes import judge_processes
@@ -184,6 +185,11 @@ def test_each_defect_fails_for_its_reason(tmp_path: Path, spoil: Callable[[Story
         ("initial", {"pid": 201}, "no state of rank 1's new process is recorded"),
         ("digest", {"step": 8}, "no digests of rank 1 and of another group after step 8 to compare"),
         ("digest", {"step": 12}, "no digests to compare"),
+        ("digest", {"step": 10}, "no state of rank 0 after step 10 is recorded"),
+        ("digest", {"step": 10, "rank": 2}, "no state of rank 2 after step 10 is recorded"),
+        ("digest", {"step": 5, "rank": 1}, "no state of rank 1 after step 5 is recorded"),
+        ("digest", {}, "rank 2 after step 1-12 is recorded"),
+        ("step.voted", {}, "no state after a committed step is recorded"),
         ("step.voted", {}, "no committed step is recorded"),
         ("step.voted", {"step": 8}, "no commit of step 8 is recorded"),
         ("launcher.found", {}, "the launcher was not identified"),
@@ -213,3 +219,24 @@ def test_a_phase_without_its_record_is_not_known() -> None:
     assert ends(story)["import"] == "a ready store of its own is recorded for 0 of 1 lost groups"
     story.drop("step.voted")
     assert ends(story)["stand-still"] == "no committed step is recorded after it"
+
+
+def test_a_lost_process_may_end_before_it_can_record_its_last_state(tmp_path: Path) -> None:
+    story = good()
+    story.drop("digest", rank=LOST, step=6)
+    assert spoilt(story, tmp_path) == []
+
+
+def test_states_are_missed_after_the_steps_that_the_fault_free_run_has_recorded(tmp_path: Path) -> None:
+    """Digests may be thin (``job.digest_interval``)."""
+    story = good()
+    for step in range(1, LAST):
+        if step not in (8, 10):  # step 8 is that of the heal
+            story.drop("digest", step=step)
+    thin = Story()
+    for step in (8, 10, LAST):
+        thin.add(float(step), "digest", 0, 1, step=step, parameters=state(step))
+    artifacts, collector = Artifacts(tmp_path, None), Collector("mechanism")
+    artifacts.baseline = thin.history()
+    judge_recorded(PLAN, story.history(), artifacts, collector)
+    assert [(finding.verdict, finding.seen) for finding in collector.findings()] == [("pass", "8 states")]
