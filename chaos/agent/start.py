@@ -94,7 +94,9 @@ def _in_rank(configuration: Configuration, place: Place, imports: AfterImport) -
     )
     install_loop_hooks(imports, loop, optimizers)
     torch_optimizers = TorchOptimizers()
-    install_torch_hooks(imports, training, TorchLoop(training, source, torch_optimizers), torch_optimizers)
+    ends_with = configuration.settings.get("step_optimizer")
+    torch_loop = TorchLoop(training, source, torch_optimizers, ends_with=ends_with)
+    install_torch_hooks(imports, training, torch_loop, torch_optimizers)
     imports.watch_file(MODULE, Lines(training, source).connect)
     return Agent(configuration, place, imports, record, barriers, digests, training, source)
 

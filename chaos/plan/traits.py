@@ -58,6 +58,7 @@ class JobTraits:
     ``loss_on_rank_0`` says that in a pipeline only rank 0 has a valid loss, not the ranks of the last stage.
     ``own_launcher`` says that a program of the user's own may start its ranks (``job.command``).
     ``own_python`` says that a scenario may name the interpreter of its ranks (``job.python``).
+    ``optimizers`` says that its agent sees the updates of each optimizer of a script (``job.step_optimizer``).
     ``seeds`` says that its agent can seed the generators of a script that seeds none (``job.seed_at_start``).
     ``launcher_restarts`` says that its launcher stays while the ranks train, and can start all of them again.
     ``shards_state`` says that its ranks may hold shards of the state, and that the agent records which of them do.
@@ -102,6 +103,7 @@ class JobTraits:
     starts_fast: bool = False
     own_launcher: bool = False
     own_python: bool = False
+    optimizers: bool = False
     seeds: bool = False
     launcher_restarts: bool = False
     shards_state: bool = False

@@ -29,12 +29,19 @@ class Numbering(Protocol):
 
 
 class TorchLoop:
-    """The steps of one process's loop. ``group`` is its replica group, None where the optimizer counts the steps."""
+    """The steps of one process's loop. ``group`` is its replica group, None where the optimizer counts the steps.
 
-    def __init__(self, training: Training, source: StepSource, optimizers: Optimizers) -> None:
+    Of several optimizers ``ends_with`` is the number of that whose update ends a step, in the order in which they are
+    made; None where the script has only one.
+    """
+
+    def __init__(
+        self, training: Training, source: StepSource, optimizers: Optimizers, *, ends_with: int | None = None
+    ) -> None:
         self._training = training
         self._source = source
         self._optimizers = optimizers
+        self._ends_with = ends_with
         self._optimizer: Any = None
         self._model: Any = None
         self._step = 0
@@ -94,17 +101,30 @@ class TorchLoop:
         """See that an optimizer begins to update; one within another's update is a part of it."""
         self._updating += 1
         self._empty = self._empty or not self._training.steps_begun
-        if self._updating > 1 or not self._is_step():
-            return
-        if self._optimizer is not None and self._optimizer is not optimizer:
-            first, other = type(self._optimizer).__name__, type(optimizer).__name__
-            self._source.unclear(
-                f"there are two optimizers, {first} and {other}: a step may update with either. Report the steps by "
-                "lines of the job's own (chaos_steps.py)"
-            )
+        if self._updating > 1 or not self._is_step() or not self._may_end(optimizer):
             return
         self._optimizer = optimizer
         self._training.reach("optimizer.update")
+
+    def _may_end(self, optimizer: Any) -> bool:
+        """Return whether the update of an optimizer may end a step; of several, the named one alone."""
+        if self._ends_with is not None:
+            alive = self._optimizers.alive()
+            if self._ends_with > len(alive):
+                self._source.unclear(
+                    f"job.step_optimizer names optimizer {self._ends_with}, and the script has made {len(alive)}"
+                )
+                return False
+            return optimizer is alive[self._ends_with - 1]
+        if self._optimizer is not None and self._optimizer is not optimizer:
+            first, other = type(self._optimizer).__name__, type(optimizer).__name__
+            self._source.unclear(
+                f"there are two optimizers, {first} and {other}: a step may update with either. Name the one whose "
+                "update ends a step (job.step_optimizer), or report the steps by lines of the job's own "
+                "(chaos_steps.py)"
+            )
+            return False
+        return True
 
     def update_ends(self, optimizer: Any) -> None:
         """See that an update has ended, and with it the step."""
@@ -176,6 +196,8 @@ class TorchLoop:
 
     def _steps_done(self, optimizers: list[Any]) -> int | None:
         """Return the number of steps before this process's first one; None where nothing says it."""
+        if self._ends_with is not None:
+            optimizers = optimizers[self._ends_with - 1 : self._ends_with] or optimizers
         counts = [count for optimizer in optimizers if (count := updates_of(optimizer)) is not None]
         training = self._training
         if self._empty and max(counts, default=0) == 1:

@@ -10,7 +10,7 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint, OwnerUnknown, owners_of
 from chaos.evidence.checkpoints.save_parts import other_parts
 from chaos.evidence.checkpoints.stored import COUNTER, SCRIPT, one_step, steps_by_name, supported_step
-from chaos.evidence.checkpoints.whole import holds
+from chaos.evidence.checkpoints.whole import holds, is_of_weights
 from chaos.evidence.facts import TRAIN, step_of
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -112,8 +112,11 @@ def _step_of_parts(history: History, artifacts: Artifacts, file: OwnedCheckpoint
 def _step_of_content(history: History, file: OwnedCheckpoint, state: SavedState) -> int | None:
     """Return the step of the saves of the file's rank after which the rank held the file's content, bit for bit.
 
-    None where no step is such a step, or several are, as in a training that changes nothing.
+    None where no step is such a step, or several are, as in a training that changes nothing, and for a file of weights
+    only: it says nothing of the optimizer's state.
     """
+    if is_of_weights(file):
+        return None
     saves = history.select("checkpoint.end", rank=file.rank)
     steps = {step for save in saves if isinstance(step := save.data.get("step"), int)}
     found = {

@@ -58,6 +58,7 @@ class TorchJob(ScriptJob):
         vendor=None,
         own_launcher=True,
         own_python=True,
+        optimizers=True,
         seeds=True,
         launcher_restarts=True,
         file_format=None,

@@ -40,7 +40,7 @@ def device_violations(scenario: Scenario, traits: JobTraits, platform: PlatformT
             hint="leave it out, or use the job kind mindspore",
         )
     yield from _interpreter(scenario, traits)
-    yield from _seeds(scenario, traits)
+    yield from _of_the_script(scenario, traits)
     if not traits.genuine:
         return
     of_framework = [name for name in job.protection if not mechanisms()[name].of_launcher]
@@ -87,8 +87,15 @@ def _interpreter(scenario: Scenario, traits: JobTraits) -> Iterator[Violation]:
         )
 
 
-def _seeds(scenario: Scenario, traits: JobTraits) -> Iterator[Violation]:
-    """Yield that generators are to be seeded, where the agent of the job's kind seeds none."""
+def _of_the_script(scenario: Scenario, traits: JobTraits) -> Iterator[Violation]:
+    """Yield keys about a script's optimizers and generators, where the agent of the job's kind has no part in them."""
+    if scenario.job.step_optimizer is not None and not traits.optimizers:
+        yield Violation(
+            "job.step_optimizer",
+            f"job kind {scenario.job.kind!r} does not tell a script's optimizers apart",
+            text=str(scenario.job.step_optimizer),
+            hint="leave it out, or use the job kind torch",
+        )
     if scenario.job.seed_at_start and not traits.seeds:
         yield Violation(
             "job.seed_at_start",

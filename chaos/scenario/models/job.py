@@ -218,6 +218,12 @@ class Job(Model):
         description="Steps for each update of the optimizer: more than 1 where the job accumulates gradients over "
         "several steps. Default: as in the fault-free run.",
     )
+    step_optimizer: int | None = Field(
+        None,
+        ge=1,
+        description="Of several optimizers, the number of that whose update ends a step, in the order in which the "
+        "script makes them. Job kind torch.",
+    )
     checkpoint_interval: int | None = Field(
         None, ge=1, description="Steps between periodic checkpoints. Default: none are saved."
     )

@@ -81,11 +81,11 @@ class Adam:
 class Job:
     """A training loop, by the points at which the hooks are set."""
 
-    def __init__(self, record: Record, armed: tuple[Any, ...]) -> None:
+    def __init__(self, record: Record, armed: tuple[Any, ...], ends_with: int | None = None) -> None:
         self.training = Training(record, Barriers(record, None, list(armed)), Digests(record, 1))
         self.source = StepSource(record, self.training)
         self.optimizers = Optimizers()
-        self.loop = TorchLoop(self.training, self.source, self.optimizers)
+        self.loop = TorchLoop(self.training, self.source, self.optimizers, ends_with=ends_with)
         self.model = Model(Tensor(1, 2))
 
     def optimizer(self, *, counts: bool = True) -> Adam:
@@ -114,7 +114,7 @@ Make = Callable[..., Job]
 
 @pytest.fixture
 def job(record: Record) -> Make:
-    return lambda *armed: Job(record, armed)
+    return lambda *armed, ends_with=None: Job(record, armed, ends_with)
 
 
 def steps(events: Events, name: str = "step.end") -> list[int]:
@@ -295,7 +295,44 @@ def test_two_optimizers_in_turn_make_the_steps_unclear(job: Make, events: Events
     training.step(second)
     (reason,) = events("steps.unclear")
     assert "two optimizers" in reason.data["reason"]
+    assert "job.step_optimizer" in reason.data["reason"]
     assert steps(events) == [1]
+
+
+@pytest.mark.parametrize(("ends_with", "updates"), [(2, 1), (1, 3)])
+def test_the_named_optimizer_ends_the_step_whatever_others_update(
+    job: Make, events: Events, ends_with: int, updates: int
+) -> None:
+    """As in a GAN, or with an optimizer for each part of a model; one may update several times in a step."""
+    training = job(ends_with=ends_with)
+    both = training.optimizer(), training.optimizer()
+    named, other = both[ends_with - 1], both[2 - ends_with]
+    for _ in range(3):
+        for _ in range(updates):
+            training.forward()
+            training.loop.backward(Tensor(0.5))
+            training.update(other)
+        training.step(named, 0.25)
+    assert events("steps.unclear") == []
+    assert steps(events) == [1, 2, 3]
+    assert steps(events, "step.begin") == [1, 2, 3]
+
+
+def test_the_count_of_the_named_optimizer_gives_the_first_step(job: Make, events: Events) -> None:
+    training = job(ends_with=2)
+    other, named = training.optimizer(), training.optimizer()
+    other.state[training.model.weight] = {"step": 12}
+    named.state[training.model.weight] = {"step": 4}
+    training.step(named)
+    assert steps(events) == [5]
+
+
+def test_an_optimizer_that_is_not_there_makes_the_steps_unclear(job: Make, events: Events) -> None:
+    training = job(ends_with=3)
+    training.step(training.optimizer())
+    (reason,) = events("steps.unclear")
+    assert reason.data["reason"] == "job.step_optimizer names optimizer 3, and the script has made 1"
+    assert steps(events) == []
 
 
 def test_a_weight_that_changes_after_the_update_makes_the_steps_unclear(job: Make, events: Events) -> None:

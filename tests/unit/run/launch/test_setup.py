@@ -142,6 +142,7 @@ def test_the_agent_is_told_where_the_secret_is_and_not_what_it_is(tmp_path: Path
     assert (answer.extensions, answer.digest_interval) == (["device"], 1)
     assert answer.settings == {
         "timings": "vendor",
+        "step_optimizer": None,
         "seed_at_start": None,
         "unprotected": True,
         "hccl": None,
