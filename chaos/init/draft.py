@@ -70,6 +70,7 @@ def draft(
         nodes=None if restarts is None else nodes_entry(survey.launch, ranks.value),
         python=python_entry(survey.launch) if kind.traits.own_python and own_command is None else None,
         environment=_environment(survey, str(chosen.value)),
+        step_optimizer=_step_optimizer(survey, kind),
         seeded=_seeded(survey, kind),
         fault=wishes.fault,
         fault_step=fault_step,
@@ -248,6 +249,13 @@ def _parallel(survey: Survey, wishes: Wishes, ranks: int) -> dict[str, Entry]:
         return {}
     others = (stages.value if stages else 1) * (model.value if model else 1)
     return {"data_parallel": Entry(max(1, ranks // others), "all ranks by the other sizes"), **chosen}
+
+
+def _step_optimizer(survey: Survey, kind: ScriptJob) -> Entry | None:
+    several = survey.loop.several_optimizers
+    if not several or not kind.traits.optimizers or survey.framework != kind.framework_need or survey.loop.lines:
+        return None
+    return Entry(len(survey.loop.optimizers), f"the last of {several}: whose update ends a step?", guessed=True)
 
 
 def _seeded(survey: Survey, kind: ScriptJob) -> Entry | None:

@@ -76,6 +76,9 @@ class Draft:
     nodes: Entry | None
     python: Entry | None
     environment: dict[str, Entry]
+    step_optimizer: Entry | None
+    """The optimizer whose update ends a step; None for a single optimizer, and where the kind tells none apart."""
+
     seeded: Entry | None
     """That the agent seeds the script's generators; None where the script does, or the kind cannot."""
 
@@ -94,6 +97,7 @@ class Draft:
             "job.device": self.device,
             "job.steps": self.steps,
             "job.checkpoint_interval": self.interval,
+            "job.step_optimizer": self.step_optimizer,
             "job.savers": self.savers,
             "job.resume_arguments": self.resume_arguments,
             "faults.trigger.step": self.fault_step,

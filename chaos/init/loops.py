@@ -43,7 +43,15 @@ class Loop:
     why_not: tuple[str, ...] = ()
     variable: str = ""
     sinks: Value | None = None
-    optimizers: int = 0
+    optimizers: tuple[str, ...] = ()
+    """The places of the optimizers that are made side by side."""
+
+    @property
+    def several_optimizers(self) -> str:
+        """Return in words that a step may end with the update of any of them; nothing for a single optimizer."""
+        if len(self.optimizers) < 2:
+            return ""
+        return f"{len(self.optimizers)} optimizers ({', '.join(self.optimizers[:3])})"
 
 
 def read_loop(sources: Sequence[Source], values: Values) -> Loop:
@@ -66,11 +74,20 @@ def read_loop(sources: Sequence[Source], values: Values) -> Loop:
     if inner is None and not gradients and not lines:
         return Loop("", "", steps, None, per_epoch)
     epochs = _first(values.named(lambda name: bool(_EPOCHS.fullmatch(name.lower()))))
-    optimizers = [call for call in everything if _OPTIMIZERS.fullmatch(call.name) and not _is_nested(call)]
-    hindrances = tuple(_hindrances(sources, everything, optimizers))
+    optimizers = _side_by_side(everything)
+    hindrances = tuple(_hindrances(sources, everything))
     if inner is None:
         where = gradients[0].where if gradients else ""
-        return Loop("own", where, steps, epochs, per_epoch, lines=lines, why_not=hindrances, optimizers=len(optimizers))
+        return Loop(
+            "own",
+            where,
+            steps,
+            epochs,
+            per_epoch,
+            lines=lines,
+            why_not=hindrances,
+            optimizers=tuple(call.where for call in optimizers),
+        )
     node, source = inner
     counted, variable, outer_epochs = _counts(node, source, values)
     epochs = outer_epochs or epochs
@@ -83,7 +100,7 @@ def read_loop(sources: Sequence[Source], values: Values) -> Loop:
         lines=lines,
         why_not=hindrances,
         variable=variable,
-        optimizers=len(optimizers),
+        optimizers=tuple(call.where for call in optimizers),
     )
 
 
@@ -197,7 +214,7 @@ def _is_enumerate(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and last_word(node.func) == "enumerate"
 
 
-def _hindrances(sources: Sequence[Source], everything: Sequence[Call], optimizers: Sequence[Call]) -> Iterator[str]:
+def _hindrances(sources: Sequence[Source], everything: Sequence[Call]) -> Iterator[str]:
     """Yield what may keep the agent from counting the steps of a loop by itself (docs/guides/own-loops.md)."""
     for source in sources:
         for node in ast.walk(source.tree):
@@ -205,8 +222,6 @@ def _hindrances(sources: Sequence[Source], everything: Sequence[Call], optimizer
             if _ACCUMULATES.search(name):
                 yield f"gradients seem to be accumulated ({source.where(node)}, {name})"
                 break
-    if len(optimizers) > 1:
-        yield f"{len(optimizers)} optimizers ({', '.join(call.where for call in optimizers[:3])})"
     for call in everything:
         if call.name in ("DynamicLossScaler", "all_finite", "GradScaler"):
             yield f"a loss scale may skip steps ({call.where}, {call.name})"
@@ -217,6 +232,16 @@ def _hindrances(sources: Sequence[Source], everything: Sequence[Call], optimizer
             break
     if not any(_OPTIMIZERS.fullmatch(call.name) for call in everything):
         yield "no known optimizer of MindSpore is made"
+
+
+def _side_by_side(everything: Sequence[Call]) -> list[Call]:
+    """Return the calls that make optimizers; of several for the same name the last, which takes their place."""
+    by_name: dict[str, Call] = {}
+    for call in everything:
+        if _OPTIMIZERS.fullmatch(call.name) and not _is_nested(call):
+            target = _target(call)
+            by_name[f"{call.where}:{call.node.col_offset}" if target is None else ast.unparse(target)] = call
+    return list(by_name.values())
 
 
 def _is_nested(call: Call) -> bool:

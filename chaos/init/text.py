@@ -83,6 +83,8 @@ def _lines(draft: Draft) -> Iterator[tuple[str, Entry | None]]:
         yield f"  restart_limit: {draft.restarts.value}", draft.restarts
     if draft.savers is not None:
         yield f"  savers: {draft.savers.value}", draft.savers
+    if draft.step_optimizer is not None:
+        yield f"  step_optimizer: {draft.step_optimizer.value}", draft.step_optimizer
     if draft.seeded is not None:
         yield "  seed_at_start: true", draft.seeded
     if draft.environment:

@@ -107,6 +107,8 @@ def next_lines(file: str) -> Iterator[str]:
 def _loop_advice(survey: Survey, draft: Draft) -> Iterator[str]:
     loop = survey.loop
     why_not = [*loop.why_not]
+    if loop.several_optimizers and draft.step_optimizer is None:
+        why_not.append(loop.several_optimizers)
     if "pipeline_stage" in draft.parallel:
         why_not.append(
             "a stage may wait for another before its step is seen, so no fault could hit all of them at once"

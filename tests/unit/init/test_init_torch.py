@@ -183,3 +183,17 @@ def test_a_script_without_a_seed_is_seeded_and_one_with_a_seed_is_not(
     (tmp_path / "train.py").write_text(EPOCHS)
     assert written(tmp_path, "--launch", "torchrun --nproc-per-node=2 train.py 6 2").job.seed_at_start
     assert "no set_seed" not in capfd.readouterr().out
+
+
+def test_of_several_optimizers_the_last_is_written_to_be_checked(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    made = "        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n"
+    assert EPOCHS.count(made) == 1
+    source = EPOCHS.replace(made, made + made.replace("self.optimizer", "self.other"))
+    (tmp_path / "train.py").write_text(source)
+    scenario = written(tmp_path, "--launch", "torchrun --nproc-per-node=2 train.py 6 2")
+    assert scenario.job.step_optimizer == 2
+    said = capfd.readouterr().out
+    assert "job.step_optimizer: 2 (the last of 2 optimizers (train.py:" in said
+    assert "unable to count the steps" not in said
