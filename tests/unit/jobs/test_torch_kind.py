@@ -212,14 +212,12 @@ def test_the_release_of_pytorch_is_part_of_the_baseline_of_every_job(
         assert KIND.fingerprint(scenario(), tmp_path)["torch"] == version
 
 
-@pytest.mark.parametrize(
-    ("key", "value", "trait"), [("seed_at_start", True, "seeds"), ("step_optimizer", 2, "optimizers")]
-)
-def test_only_this_kind_knows_generators_and_optimizers_of_a_script(key: str, value: object, trait: str) -> None:
+@pytest.mark.parametrize(("key", "value"), [("seed_at_start", True), ("step_optimizer", 2)])
+def test_only_this_kind_knows_generators_and_optimizers_of_a_script(key: str, value: object) -> None:
     job = {"kind": "torch", "script": "train.py", "steps": 12, key: value}
     seeded = Scenario.model_validate({"chaos": 1, "name": "a", "cluster": {"ranks": 2}, "job": job})
     assert list(device_violations(seeded, KIND.traits, SEVERAL_HOSTS)) == []
-    (violation,) = device_violations(seeded, replace(KIND.traits, **{trait: False}), SEVERAL_HOSTS)
+    (violation,) = device_violations(seeded, replace(KIND.traits, seeds=False, optimizers=False), SEVERAL_HOSTS)
     assert (violation.path, violation.hint) == (f"job.{key}", "leave it out, or use the job kind torch")
 
 
