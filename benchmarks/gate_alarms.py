@@ -1,7 +1,7 @@
 """How often the gate of a night raises a false alarm, and how soon it finds a slowdown, in generated histories.
 
 Run: ``nice python benchmarks/gate_alarms.py [--seeds 300] [--noise 0.05] [--tails 3] [--busy 0.1] [--by 0.15]``. The
-histories are those of the tests (``tests/kit/many_runs.py``): three cells with eight phases each, one phase of one cell
+histories are those of ``tests/kit/runs/many_runs.py``: three cells with eight phases each, one phase of one cell
 slower from night 350 on, by 15 % or ``--by``. ``--newest`` and ``--against`` are those of the gate, ``--within`` is in
 how many nights the slowdown must be found, and ``--good`` how many nights before it are judged. ``--tails`` draws the
 noise from Student's distribution with so many degrees of freedom in place of the normal one, ``--busy`` makes a share
@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from chaos.trends.compared import Rules
 from chaos.trends.gate import GateResult, gate
 from chaos.trends.row import RunRow
-from tests.kit.many_runs import SCENARIOS, nights
+from tests.kit.runs.many_runs import SCENARIOS, nights
 
 SLOW_FROM = 350
 

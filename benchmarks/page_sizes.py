@@ -2,7 +2,7 @@
 
 Run: ``nice python benchmarks/page_sizes.py [--ranks 1024 --steps 10000]``. Two runs are made under ``--directory`` and
 deleted: an ordinary one of four ranks, and a large one as ``judging.py`` makes it (3.1 GB for the default). The browser
-is Debian's chromium, driven by playwright: it opens the page of the large run, and that of tests/kit/large_page.py, in
+is Debian's chromium, driven by playwright: it opens the page of the large run, and that of large_page.py, in
 which every rank has recorded its steps. Where there is none, its figures are left out and named.
 
 Prints each figure with its limit and whether it holds; ends with 1 where one does not. Seconds are those of this
@@ -30,9 +30,9 @@ from chaos.checks.judge import judge
 from chaos.report.analyze import result_of
 from chaos.report.page.data import page_of
 from chaos.report.page.render import render
-from tests.kit.browser import PROGRAMS, Visit
-from tests.kit.good_run import good_run
-from tests.kit.large_page import large
+from tests.kit.pages.browser import PROGRAMS, Visit
+from tests.kit.pages.large_page import large
+from tests.kit.runs.good_run import good_run
 
 ORDINARY_MB, ORDINARY_SECONDS = 1.5, 0.5
 LARGE_MB, LARGE_RATIO = 8.0, 1 / 3

@@ -37,7 +37,7 @@ SHOWN_BY = {
 RUN_BY_TESTS = {
     "kill-rank": "tests/rehearsal/test_kill_rank.py",
     "plain-kill-rank": "tests/rehearsal/test_plain.py",
-    "plain-partition-lasts": "tests/rehearsal/test_partition_that_lasts.py",
+    "plain-partition-lasts": "tests/rehearsal/nodes/test_partition_that_lasts.py",
 }
 """Scenarios that tests run every day, as a user does, and look at more closely."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.command_line import Cluster, ended
-from tests.kit.recorded_bases import SCENARIOS, hold_against
+from tests.kit.runs.recorded_bases import SCENARIOS, hold_against
 
 pytestmark = pytest.mark.processes
 

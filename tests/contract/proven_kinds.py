@@ -19,8 +19,8 @@ from chaos.history.reader import History
 from chaos.plan.job_effect import NONE, JobEffect
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.resume import PlannedRestore
-from tests.kit.good_run import a_plan
 from tests.kit.plans import changed
+from tests.kit.runs.good_run import a_plan
 from tests.unit.checks import harmless
 
 SECOND = 1_000_000_000

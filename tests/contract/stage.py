@@ -24,7 +24,7 @@ from chaos.machine.linux.mounts import mounts_at, unmount
 from chaos.machine.linux.permissions import directories_in, is_immutable
 from chaos.machine.linux.process import has_ended
 from chaos.store.directory import RunDirectory
-from tests.kit.saved_checkpoints import save
+from tests.kit.checkpoints.saved_checkpoints import save
 from tests.unit.faults.conftest import started
 
 RANK = 1

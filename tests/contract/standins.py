@@ -12,7 +12,7 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.machine.linux.commands import Done
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.platforms.docker.node import DockerNode
-from tests.kit.recorded import FAULTY, HEALTHY, recorded
+from tests.kit.runs.recorded import FAULTY, HEALTHY, recorded
 from tests.unit.conftest import FakeClock
 from tests.unit.faults.undo.test_undo_cluster_nodes import kubelet
 from tests.unit.platforms.kubernetes.standin_api import Cluster

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.documents.blocks import ROOT, Block, Perform
-from tests.kit.running_jobs import OwnJob, own_job
-from tests.kit.saved_checkpoints import save
+from tests.kit.checkpoints.saved_checkpoints import save
+from tests.kit.jobs.running_jobs import OwnJob, own_job
 
 WAIT_SECONDS = 600.0
 """For one block: only one that would never end is ended by it."""

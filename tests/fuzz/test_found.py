@@ -29,9 +29,9 @@ from chaos.scenario.models.duration import parse_duration
 from chaos.soak.soak import SoakRecord
 from chaos.store.directory import RunDirectoryError, read_run
 from chaos.store.ownership import is_live, read_owner
-from tests.kit.good_run import GoodRun, good_run
 from tests.kit.growing_cost import MOST_GROWTH, TIMES, growth
-from tests.kit.proved_run import prove
+from tests.kit.runs.good_run import GoodRun, good_run
+from tests.kit.runs.proved_run import prove
 
 pytestmark = pytest.mark.processes
 

@@ -10,7 +10,7 @@ import tomllib
 
 from chaos.cli.main import entry
 from tests.documents.blocks import ROOT, blocks_of
-from tests.kit.built_wheel import FILES, SOURCES
+from tests.kit.jobs.built_wheel import FILES, SOURCES
 
 FILE = ROOT / "Dockerfile.cli"
 PAGE = ROOT / "docs" / "guides" / "installing.md"

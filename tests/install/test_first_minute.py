@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.built_wheel import build_wheel, install_wheel
-from tests.kit.newcomer import AS_SOMEBODY, LOCALES, make_gbk
+from tests.kit.jobs.built_wheel import build_wheel, install_wheel
+from tests.kit.jobs.newcomer import AS_SOMEBODY, LOCALES, make_gbk
 from tests.kit.shipped import SHIPPED
 
 pytestmark = [pytest.mark.processes, pytest.mark.nightly]

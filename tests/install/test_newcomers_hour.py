@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.kit.built_wheel import bare_environment, build_wheel
-from tests.kit.newcomer import LOCALES, Newcomer, make_gbk, newcomer
+from tests.kit.jobs.built_wheel import bare_environment, build_wheel
+from tests.kit.jobs.newcomer import LOCALES, Newcomer, make_gbk, newcomer
 
 pytestmark = pytest.mark.processes
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.documents.blocks import ROOT
-from tests.kit.built_wheel import build_wheel
+from tests.kit.jobs.built_wheel import build_wheel
 from tests.kit.shipped import SHIPPED
 
 pytestmark = [pytest.mark.processes, pytest.mark.nightly]

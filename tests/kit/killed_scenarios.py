@@ -90,7 +90,7 @@ ELSEWHERE = {
     "delete-mesh-object": _CLUSTER,
     "recover-link": _CARD,
     "see-chip": _CARD,
-    "resume-adopted": f"{_INJECTED}; tests/rehearsal/test_running_jobs.py kills it",
+    "resume-adopted": f"{_INJECTED}; tests/rehearsal/own_jobs/test_running_jobs.py kills it",
     "restore-checkpoint-adopted": f"{_INJECTED}; tests/unit/cli/inject/test_inject_checkpoints.py kills it",
     "restore-limit-adopted": f"{_INJECTED}; tests/unit/cli/inject/test_inject_conditions.py kills it",
 }

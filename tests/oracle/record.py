@@ -74,7 +74,7 @@ def _write_result(run: RecordedRun, text: str) -> None:
 
 
 def _neutral_names(run_dir: Path, described: dict[str, object]) -> dict[str, str]:
-    """Return what is written in the place of the names of this machine, its directories and this user's."""
+    """Return what is written in place of the names of this machine, its directories and this user's."""
     host = described[HOST]
     assert isinstance(host, dict)
     return {

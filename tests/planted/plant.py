@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tests.kit.habit_jobs import HABITS
+from tests.kit.jobs.habit_jobs import HABITS
 
 SAVED_OVER = (
     "the resumed job, whose count begins anew, saves over the file that it has loaded. So *loss* comes first, and\n"

@@ -11,7 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
-from tests.kit.habit_jobs import copied, with_scenario
+from tests.kit.jobs.habit_jobs import copied, with_scenario
 from tests.planted.bugs import BY_ID, SOUND, Said
 from tests.planted.catalogue import JOBS
 from tests.rehearsal.kit import Chaos

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from chaos.cli.main import entry
-from tests.kit.habit_jobs import OPTIONS, copied
+from tests.kit.jobs.habit_jobs import OPTIONS, copied
 from tests.planted.bugs import BUGS, BY_ID
 from tests.planted.catalogue import JOBS
 from tests.planted.plant import PlantedJob

@@ -16,8 +16,8 @@ from chaos.doctor import Machine, probe
 from chaos.run.prepare.known_failure import failing_checks, holding, sdk_of
 from chaos.run.prepare.needs import needs_of_scenario
 from tests.kit.every_fault import Shown, in_clusters, kinds, shown_by
+from tests.rehearsal.endings.test_heal_after_sigkill import assert_healed
 from tests.rehearsal.kit import Chaos, Done, checks_of, said
-from tests.rehearsal.test_heal_after_sigkill import assert_healed
 
 Once = Callable[[str, Callable[[Chaos], Done]], Done]
 PROMISES = ("it lands", "it heals", "it heals after SIGKILL")

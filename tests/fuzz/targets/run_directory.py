@@ -24,12 +24,12 @@ from chaos.cli import codes
 from chaos.cli.main import entry
 from tests.fuzz.mutate import mutate_bytes, mutate_json, mutate_json_lines, mutate_lines
 from tests.fuzz.target import Target
-from tests.kit.good_run import GoodRun, good_run
-from tests.kit.proved_run import prove
-from tests.kit.repaired_run import uce_run
-from tests.kit.replaced_run import replaced_run
-from tests.kit.restored_run import restored_run
-from tests.kit.rolled_back_run import rolled_back_run
+from tests.kit.runs.good_run import GoodRun, good_run
+from tests.kit.runs.proved_run import prove
+from tests.kit.runs.repaired_run import uce_run
+from tests.kit.runs.replaced_run import replaced_run
+from tests.kit.runs.restored_run import restored_run
+from tests.kit.runs.rolled_back_run import rolled_back_run
 
 RUNS: dict[str, Callable[[], GoodRun]] = {
     "ttp": good_run,

@@ -9,7 +9,7 @@ from chaos.observe.checkpoints.saved_state import read_saved_state
 from chaos.observe.checkpoints.tensor import byte_count
 from tests.fuzz.mutate import mutate_bytes
 from tests.fuzz.target import Target
-from tests.kit.torch_dcp import job_directory
+from tests.kit.checkpoints.torch_dcp import job_directory
 
 _SOUND = job_directory(4)
 

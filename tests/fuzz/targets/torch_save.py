@@ -14,7 +14,7 @@ from chaos.observe.checkpoints.tensor import byte_count
 from chaos.observe.checkpoints.torch.storages import MAX_TIMES
 from tests.fuzz.mutate import mutate_bytes
 from tests.fuzz.target import Target
-from tests.kit.torch_save import zipped
+from tests.kit.checkpoints.torch_save import zipped
 
 
 def mutate(random: Random, corpus: Sequence[bytes]) -> bytes:

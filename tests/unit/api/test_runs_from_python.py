@@ -26,7 +26,7 @@ from chaos.api import (
 from chaos.api.losses import read_losses
 from chaos.api.results import run_of
 from chaos.report.analyze import analyze
-from tests.kit.good_run import LAST, good_run, loss_after
+from tests.kit.runs.good_run import LAST, good_run, loss_after
 
 SCENARIO = """\
 chaos: 1

@@ -16,7 +16,7 @@ from chaos.attach.choose import chosen_ranks, named_job
 from chaos.base.wait import wait_for
 from chaos.jobs.kind import JobError
 from chaos.machine.running.running import JobProcess, RunningJob, survey
-from tests.kit.running_jobs import OwnJob, own_job
+from tests.kit.jobs.running_jobs import OwnJob, own_job
 
 LOADED = """
 import mmap, time

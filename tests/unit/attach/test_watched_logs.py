@@ -17,7 +17,7 @@ from chaos.machine.linux.procfs import command_line
 from chaos.machine.running.outputs import outputs_of, teed_outputs_of
 from chaos.machine.running.running import JobProcess, survey
 from chaos.observe.logs.reader import built_in_readers
-from tests.kit.running_jobs import OwnJob, own_job
+from tests.kit.jobs.running_jobs import OwnJob, own_job
 
 STEP = "{ Epoch:[  1/  1], step:[%5d/   10], loss:[1.438142/1.455182], per_step_time: 111ms, lr: 0.01"
 PRINTED = (

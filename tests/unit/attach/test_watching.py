@@ -31,7 +31,7 @@ from chaos.machine.running.running import JobProcess, survey
 from chaos.observe.logs.log_event import LogEvent
 from chaos.observe.logs.log_reader import LogReader
 from chaos.observe.logs.reader import built_in_readers
-from tests.kit.running_jobs import OwnJob, launched_job, own_job
+from tests.kit.jobs.running_jobs import OwnJob, launched_job, own_job
 from tests.unit.conftest import MakeDeep
 
 pytestmark = pytest.mark.processes

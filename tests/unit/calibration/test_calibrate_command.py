@@ -16,8 +16,8 @@ from chaos.cli.main import entry
 from chaos.run.prepare.measured_job import record_of
 from chaos.run.prepare.prepare import plan_cell, prepare
 from chaos.scenario.load import load_scenario
-from tests.kit.good_run import GoodRun, Record, digests_of, good_run, hex_of
-from tests.kit.tolerant_run import noisy_state
+from tests.kit.runs.good_run import GoodRun, Record, digests_of, good_run, hex_of
+from tests.kit.runs.tolerant_run import noisy_state
 
 _SCENARIO = """\
 chaos: 1 # the language

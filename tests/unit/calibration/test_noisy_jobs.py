@@ -15,7 +15,7 @@ from chaos.checks.loss.check import check
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.finding import Verdict, worst
 from chaos.plan.parts.equivalence import StateTolerance
-from tests.kit.noisy_job import history_of, the_plan, trained
+from tests.kit.jobs.noisy_job import history_of, the_plan, trained
 from tests.kit.spread import spread
 
 KERNELS = 1e-4

@@ -9,7 +9,7 @@ import pytest
 
 from chaos.checks.judge import Judgement, judge
 from chaos.checks.registry import Check, all_checks
-from tests.kit.good_run import GoodRun, good_run
+from tests.kit.runs.good_run import GoodRun, good_run
 from tests.unit.checks.judging import Judge, without_data
 
 Checks = dict[str, Check | EntryPoint]

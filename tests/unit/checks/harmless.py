@@ -16,7 +16,7 @@ from chaos.plan.job_effect import (
     VOLUME_GONE,
 )
 from chaos.plan.parts.fault import PlannedFault
-from tests.kit.good_run import OWN_PLAN, GoodRun, Record, pid_of, record
+from tests.kit.runs.good_run import OWN_PLAN, GoodRun, Record, pid_of, record
 
 MESH = ("pod-dns-gone", "pod-io-delay", "pod-network-delay", "pod-network-loss", "pod-network-partition")
 """Kinds that Chaos Mesh makes."""

@@ -9,7 +9,7 @@ import pytest
 
 from chaos.checks.judge import Judgement
 from chaos.evidence.finding import Finding
-from tests.kit.good_run import GoodRun, Mutate, record
+from tests.kit.runs.good_run import GoodRun, Mutate, record
 
 Judge = Callable[[GoodRun], Judgement]
 

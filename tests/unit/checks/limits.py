@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.kit.good_run import GoodRun, good_run
+from tests.kit.runs.good_run import GoodRun, good_run
 
 
 def nothing_can_be_saved(run: GoodRun) -> None:

@@ -12,7 +12,7 @@ from chaos.agent.digest import tensor_digest
 from chaos.checks.judge import RunUnreadable, judge
 from chaos.evidence.finding import Finding
 from chaos.plan.parts.response import Recovery
-from tests.kit.good_run import (
+from tests.kit.runs.good_run import (
     FAULT,
     RANKS,
     SAVED,

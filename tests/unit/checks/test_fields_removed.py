@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from tests.kit.good_run import GoodRun, Record, good_run
-from tests.kit.repaired_run import hcce_run, uce_run
-from tests.kit.replaced_run import replaced_run
-from tests.kit.rolled_back_run import rolled_back_run
+from tests.kit.runs.good_run import GoodRun, Record, good_run
+from tests.kit.runs.repaired_run import hcce_run, uce_run
+from tests.kit.runs.replaced_run import replaced_run
+from tests.kit.runs.rolled_back_run import rolled_back_run
 from tests.unit.checks.judging import Judge
 from tests.unit.checks.limits import ended_run
 

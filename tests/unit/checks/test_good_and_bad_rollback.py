@@ -11,9 +11,9 @@ from chaos.checks.registry import BUILT_IN
 from chaos.plan.parts.equivalence import Comparable
 from chaos.plan.parts.fault_tolerance import Watch
 from chaos.plan.parts.recovery_options import RecoveryOptions
-from tests.kit.good_run import GoodRun, Mutate, Saved, digests_of, record, state_after
-from tests.kit.repaired_run import place_of
-from tests.kit.rolled_back_run import AT, HELD, NORM, PHASES_S, RECORD, SPIKE, SPIKER, log_of, rolled_back_run
+from tests.kit.runs.good_run import GoodRun, Mutate, Saved, digests_of, record, state_after
+from tests.kit.runs.repaired_run import place_of
+from tests.kit.runs.rolled_back_run import AT, HELD, NORM, PHASES_S, RECORD, SPIKE, SPIKER, log_of, rolled_back_run
 from tests.unit.checks.judging import Judge, said
 
 

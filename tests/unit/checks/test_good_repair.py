@@ -9,8 +9,8 @@ import pytest
 
 from chaos.checks.judge import Judgement
 from chaos.checks.registry import BUILT_IN
-from tests.kit.good_run import GoodRun
-from tests.kit.repaired_run import PHASES_S, STRUCK, Strike, hcce_run, repaired_run, twice_run, uce_run
+from tests.kit.runs.good_run import GoodRun
+from tests.kit.runs.repaired_run import PHASES_S, STRUCK, Strike, hcce_run, repaired_run, twice_run, uce_run
 from tests.unit.checks.judging import Judge, said
 
 GOOD: dict[str, Callable[[], GoodRun]] = {

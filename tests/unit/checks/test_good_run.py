@@ -6,7 +6,7 @@ from pathlib import Path
 
 from chaos.checks.names import BUILT_IN_NAMES
 from chaos.checks.registry import BUILT_IN
-from tests.kit.good_run import GoodRun
+from tests.kit.runs.good_run import GoodRun
 from tests.unit.checks.judging import Judge
 
 

@@ -15,7 +15,18 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.finding import worst
 from chaos.history.reader import read_history
 from chaos.plan.parts.fault import PlannedFault
-from tests.kit.good_run import SAVED, GoodRun, Mutate, Record, Saved, loss_after, pid_of, record, state_after, written
+from tests.kit.runs.good_run import (
+    SAVED,
+    GoodRun,
+    Mutate,
+    Record,
+    Saved,
+    loss_after,
+    pid_of,
+    record,
+    state_after,
+    written,
+)
 from tests.unit.checks.harmless import nothing_happens
 from tests.unit.checks.judging import Judge
 from tests.unit.checks.limits import nothing_can_be_saved

@@ -10,8 +10,8 @@ import pytest
 
 from chaos.checks.judge import judge
 from chaos.plan.parts.response import Recovery
-from tests.kit.good_run import GoodRun, Mutate, Record, record
-from tests.kit.repaired_run import STRUCK, TEXTS, hcce_run, place_of, twice_run, uce_run
+from tests.kit.runs.good_run import GoodRun, Mutate, Record, record
+from tests.kit.runs.repaired_run import STRUCK, TEXTS, hcce_run, place_of, twice_run, uce_run
 from tests.unit.checks.judging import Judge, said
 
 

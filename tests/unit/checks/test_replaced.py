@@ -8,8 +8,8 @@ import pytest
 
 from chaos.checks.registry import BUILT_IN
 from chaos.plan.parts.response import Recovery
-from tests.kit.good_run import GoodRun, Mutate, digests_of, float_hex_next, pid_of, record, state_after
-from tests.kit.replaced_run import AT, HELD, NEW_PID, PHASES_S, SOURCE, VICTIM, place_of, replaced_run
+from tests.kit.runs.good_run import GoodRun, Mutate, digests_of, float_hex_next, pid_of, record, state_after
+from tests.kit.runs.replaced_run import AT, HELD, NEW_PID, PHASES_S, SOURCE, VICTIM, place_of, replaced_run
 from tests.unit.checks.judging import Judge, said
 
 NEW = f"train-rank_{VICTIM}-{NEW_PID}"

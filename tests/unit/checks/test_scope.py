@@ -10,8 +10,8 @@ from chaos.checks import judge as judging
 from chaos.checks.scope import NotChecked, not_checked, trains_nothing
 from chaos.plan.job_effect import NONE, SILENT, STORAGE_FULL, JobEffect
 from chaos.plan.model import Plan
-from tests.kit.good_run import GoodRun, a_plan
 from tests.kit.plans import changed
+from tests.kit.runs.good_run import GoodRun, a_plan
 from tests.unit.checks.judging import Judge
 
 

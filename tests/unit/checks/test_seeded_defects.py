@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.kit.good_run import (
+from tests.kit.runs.good_run import (
     LAST,
     SAVED,
     UNDO,

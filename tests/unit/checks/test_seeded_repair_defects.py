@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from chaos.plan.parts.response import Recovery
-from tests.kit.good_run import (
+from tests.kit.runs.good_run import (
     LAST,
     GoodRun,
     Mutate,
@@ -24,7 +24,7 @@ from tests.kit.good_run import (
     record,
     state_after,
 )
-from tests.kit.repaired_run import STRUCK, hcce_run, place_of, twice_run, uce_run
+from tests.kit.runs.repaired_run import STRUCK, hcce_run, place_of, twice_run, uce_run
 from tests.unit.checks.judging import Judge, said
 
 HELD = STRUCK - 1

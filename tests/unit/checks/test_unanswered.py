@@ -11,8 +11,8 @@ from chaos.checks.judge import judge
 from chaos.plan.job_effect import NONE
 from chaos.plan.parts.equivalence import Comparable
 from chaos.plan.parts.fault import PlannedFault
-from tests.kit.good_run import LAST, RANKS, GoodRun, Mutate, good_run, hex_of
-from tests.kit.repaired_run import STRUCK, uce_run
+from tests.kit.runs.good_run import LAST, RANKS, GoodRun, Mutate, good_run, hex_of
+from tests.kit.runs.repaired_run import STRUCK, uce_run
 from tests.unit.checks.harmless import nothing_happens
 from tests.unit.checks.judging import Judge, cases_of, not_passed, said
 

@@ -24,7 +24,7 @@ from chaos.heal.undo import UNDO_ACTIONS
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.machine.job.processes import find_run_processes
 from chaos.machine.linux.process import identify, state
-from tests.kit.good_run import good_run
+from tests.kit.runs.good_run import good_run
 
 pytestmark = pytest.mark.processes
 

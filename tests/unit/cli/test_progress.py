@@ -19,7 +19,7 @@ from chaos.cli.headlines import Headlines, headline
 from chaos.cli.progress import LiveProgress, PlainProgress, open_progress
 from chaos.history.event import Event
 from chaos.live.state import CoreHolder
-from tests.kit.replayed_run import recorded
+from tests.kit.runs.replayed_run import recorded
 
 SECOND = 1_000_000_000
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from chaos.machine.linux.net.connections import refusal
-from tests.kit.running_jobs import own_job
+from tests.kit.jobs.running_jobs import own_job
 
 pytestmark = pytest.mark.processes
 

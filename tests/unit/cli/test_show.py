@@ -12,7 +12,7 @@ import pytest
 from chaos.cli.commands.run import _print_result
 from chaos.report.analyze import analyze
 from chaos.run.options import RunOutcome
-from tests.kit.good_run import good_run
+from tests.kit.runs.good_run import good_run
 
 CODE = """
 from pathlib import Path

@@ -17,7 +17,7 @@ import pytest
 
 from chaos.base.file_lock import FileLock
 from chaos.cli.watch.run import watch_run
-from tests.kit.replayed_run import begun, recorded, replayed
+from tests.kit.runs.replayed_run import begun, recorded, replayed
 from tests.unit.cli.kit import Ended
 
 

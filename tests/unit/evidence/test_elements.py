@@ -19,8 +19,8 @@ from chaos.report.analyze import result_of
 from chaos.report.element import ONLY_DIGESTS, element_of
 from chaos.report.page.facts import statement_facts
 from chaos.report.short import MOST_LINES, short_lines
-from tests.kit.good_run import Saved, State, state_after
-from tests.kit.restored_run import restored_run
+from tests.kit.runs.good_run import Saved, State, state_after
+from tests.kit.runs.restored_run import restored_run
 from tests.unit.observe.mindformers_files import safetensors_of
 
 NAME = "layer1.weight"

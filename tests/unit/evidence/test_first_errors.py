@@ -14,7 +14,7 @@ from chaos.evidence.first_errors import MOST, FirstError, first_errors
 from chaos.report.analyze import analyze
 from chaos.report.result_file import read_result
 from chaos.report.terminal import print_result
-from tests.kit.good_run import good_run
+from tests.kit.runs.good_run import good_run
 
 ME = "[ERROR] ME(7:1,MainProcess):2026-11-21-01:30:{:02}.042.000 [mindspore/a.py:9] "
 TTP = "2026-11-21 01:30:{:02}.000000 4711 error [4711][TTP controller.cpp:1] "

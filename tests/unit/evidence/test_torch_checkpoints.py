@@ -17,8 +17,8 @@ from chaos.evidence.checkpoints.whole import holds
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoints.saved_state import SavedState, read_saved_state
-from tests.kit.torch_dcp import job_directory
-from tests.kit.torch_save import TorchSave, floats, job_state
+from tests.kit.checkpoints.torch_dcp import job_directory
+from tests.kit.checkpoints.torch_save import TorchSave, floats, job_state
 
 START = Event("run.start", 0, 0, "harness", 0, None, None, None, {"run": "r1"})
 

@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--wait-at", type=int, default=0)
     parser.add_argument("--fail-at", type=int, default=0)
-    parser.add_argument("--device", type=Path, help="uses a played device in every step: see tests/kit/played_tools.py")
+    parser.add_argument("--device", type=Path, help="uses a played device in every step (kit/hosts/played_tools.py)")
     parser.add_argument("--listen", type=int, help="a port that rank 0 listens on, or ends")
     arguments = parser.parse_args()
     rank, ranks = os.environ["MS_NODE_ID"], int(os.environ["MS_WORKER_NUM"])

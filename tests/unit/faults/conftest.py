@@ -18,7 +18,7 @@ from chaos.machine.linux.mounts import mounts_at, unmount
 from chaos.machine.linux.procfs import environment
 from chaos.platforms.nodes_job import NodesJob
 from chaos.store.directory import RunDirectory, create_run
-from tests.kit.namespace_hosts import two_hosts
+from tests.kit.hosts.namespace_hosts import two_hosts
 from tests.kit.spread import daily
 from tests.unit.faults.two_nodes import begin, start
 

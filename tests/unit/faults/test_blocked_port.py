@@ -16,7 +16,7 @@ from chaos.faults.network.on_network import node_network
 from chaos.platforms.network.links import Blocked
 from chaos.platforms.nodes_job import NodesJob
 from chaos.store.directory import RunDirectory
-from tests.kit.namespace_hosts import NETWORK
+from tests.kit.hosts.namespace_hosts import NETWORK
 from tests.unit.faults.two_nodes import (
     MISSING,
     PORT,

@@ -11,8 +11,8 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.faults.kind import FaultMissed
 from chaos.observe.checkpoints.checkpoint import CheckpointError, CheckpointNotSupported, read_checkpoint
 from chaos.store.directory import RunDirectory, create_run
-from tests.kit.damage_stage import Stage
 from tests.kit.npz import archive, job_arrays, write_npz
+from tests.kit.runs.damage_stage import Stage
 from tests.unit.faults.test_damaging_torch_files import KINDS
 
 NEWEST = "saved/step_8.npz"

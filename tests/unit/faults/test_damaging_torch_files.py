@@ -11,9 +11,9 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.faults.kind import FaultMissed
 from chaos.observe.checkpoints.checkpoint import CheckpointError, CheckpointNotSupported, read_checkpoint
 from chaos.store.directory import RunDirectory, create_run
-from tests.kit.damage_stage import Stage, directories, files_of_rank_0
-from tests.kit.megatron_files import TRACKER, write_megatron
-from tests.kit.torch_save import TorchSave, floats, job_state
+from tests.kit.checkpoints.megatron_files import TRACKER, write_megatron
+from tests.kit.checkpoints.torch_save import TorchSave, floats, job_state
+from tests.kit.runs.damage_stage import Stage, directories, files_of_rank_0
 
 NO_JOB: Any = None
 KINDS = (

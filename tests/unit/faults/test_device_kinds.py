@@ -29,7 +29,7 @@ from chaos.machine.linux.process import ProcessIdentity
 from chaos.plan.job_effect import COMMUNICATION, NONE, JobEffect, may_be_planned
 from chaos.run.inject.injection import Injection
 from chaos.scenario.models.scenario import Scenario
-from tests.kit.recorded import FAULTY, HEALTHY, Recorded, recorded
+from tests.kit.runs.recorded import FAULTY, HEALTHY, Recorded, recorded
 from tests.unit.run.fakes import FakeConnection, FakeJob, at_barrier, identity, planned
 
 MAP = ("npu-smi info -m", recorded("npu_smi_mapping", "910b3"))

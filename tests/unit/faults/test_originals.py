@@ -13,7 +13,7 @@ from chaos.history.reader import read_history
 from chaos.observe.checkpoints.checkpoint import CheckpointError
 from chaos.observe.checkpoints.saved_state import read_saved_state
 from chaos.store.directory import RunDirectory, create_run
-from tests.kit.damage_stage import Stage, directories, files_of_rank_0
+from tests.kit.runs.damage_stage import Stage, directories, files_of_rank_0
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from chaos.platforms.network.router import Router
 from chaos.platforms.nodes import Node, Site, TellsRules
 from chaos.platforms.nodes_job import NodesJob
 from chaos.store.directory import RunDirectory, make_private_directory
-from tests.kit.namespace_hosts import HostInNamespace
+from tests.kit.hosts.namespace_hosts import HostInNamespace
 
 MISSING = [result for result in probe(("network-namespaces", "tbf"), Machine()) if not result.ok]
 REASON = f"{MISSING and MISSING[0].seen}"

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from tests.kit.own_run import dead, reports, run
+from tests.kit.runs.own_run import dead, reports, run
 
 __all__ = ["dead", "reports", "run"]

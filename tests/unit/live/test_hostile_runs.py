@@ -17,8 +17,8 @@ from chaos.live.state import LiveState
 from chaos.live.terminal.panel import lines
 from chaos.plan import io
 from chaos.plan.parts.fault import PlannedFault
-from tests.kit.live_states import printed
 from tests.kit.plans import plan_with
+from tests.kit.runs.live_states import printed
 
 Described = Callable[..., Path]
 

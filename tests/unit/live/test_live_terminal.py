@@ -18,10 +18,10 @@ from chaos.live.terminal.panel import cores_lines, lines, status
 from chaos.live.terminal.several import lines_of_runs
 from chaos.live.terminal.strip import strip
 from chaos.live.words import STAGES, clock
-from tests.kit.live_states import live_state, printed
 from tests.kit.plans import plan_with
-from tests.kit.replayed_run import begun, recorded
-from tests.kit.replayed_run import lines as recorded_lines
+from tests.kit.runs.live_states import live_state, printed
+from tests.kit.runs.replayed_run import begun, recorded
+from tests.kit.runs.replayed_run import lines as recorded_lines
 
 _CONTROL = re.compile(r"\x1b\[[0-9;]*m")
 

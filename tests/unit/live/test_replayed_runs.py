@@ -10,7 +10,7 @@ import pytest
 
 from chaos.live import as_json, follow, follower, recovery
 from chaos.live.state import STATES
-from tests.kit.replayed_run import begun, recorded, replayed
+from tests.kit.runs.replayed_run import begun, recorded, replayed
 from tests.kit.spread import daily
 from tests.oracle.recorded_runs import RESULTS, RUNS
 

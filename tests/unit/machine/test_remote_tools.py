@@ -21,7 +21,7 @@ from chaos.machine.linux.commands import CommandError, NoSuchTool
 from chaos.machine.linux.process import identify
 from chaos.machine.remote.client import HelperClient
 from chaos.machine.remote.tool_calls import NodeMachine
-from tests.kit.played_tools import write_tool, write_tools
+from tests.kit.hosts.played_tools import write_tool, write_tools
 from tests.unit.machine.conftest import Found, Spec, StartHelper
 
 pytestmark = pytest.mark.processes

@@ -11,7 +11,7 @@ from chaos.checks.own.statements import own_statements
 from chaos.own.allowed import NOTHING, Allowed, allowed
 from chaos.own.checks import run_checks
 from chaos.own.program import run_program
-from tests.kit.good_run import good_run
+from tests.kit.runs.good_run import good_run
 from tests.unit.own.conftest import OwnRun
 
 pytestmark = pytest.mark.processes

@@ -19,7 +19,7 @@ from chaos.live.state import CoresWait, LiveState
 from chaos.live.terminal.panel import lines as panel_lines
 from chaos.pytest_plugin import status_line as plugin
 from chaos.pytest_plugin.status_line import lines, status_line
-from tests.kit.live_states import live_state
+from tests.kit.runs.live_states import live_state
 from tests.unit.plugin.project import Project
 
 pytestmark = pytest.mark.processes

@@ -15,7 +15,7 @@ from chaos.report.analyze import analyze
 from chaos.report.compare import compare
 from chaos.report.result import Making, RecoveryResult, Result, from_json
 from chaos.report.side_by_side import print_comparison
-from tests.kit.good_run import good_run
+from tests.kit.runs.good_run import good_run
 
 SAYS = Planned("memory", {"load": 0.5})
 

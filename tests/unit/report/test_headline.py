@@ -14,7 +14,7 @@ from chaos.report.analyze import analyze
 from chaos.report.causes import causes_of, decimal, kind_of, statements_of
 from chaos.report.headline import headline_of, part_of
 from chaos.report.result import CheckResult, Headline, RecoveryResult, Result
-from tests.kit.good_run import good_run
+from tests.kit.runs.good_run import good_run
 from tests.oracle.recorded_runs import RESULTS
 
 MOMENTS = ("adam_m.layer1.bias", "adam_v.layer1.bias")

@@ -10,7 +10,7 @@ from junitparser import JUnitXml
 
 from chaos.report.analyze import analyze
 from chaos.report.junit import junit
-from tests.kit.good_run import GoodRun, good_run
+from tests.kit.runs.good_run import GoodRun, good_run
 
 
 @pytest.fixture

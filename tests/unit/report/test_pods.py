@@ -11,8 +11,8 @@ from rich.console import Console
 from chaos.report.analyze import analyze
 from chaos.report.result_file import read_result
 from chaos.report.terminal import print_result
-from tests.kit.good_run import good_run
-from tests.kit.run_in_pods import in_pods, replaced, restarted
+from tests.kit.runs.good_run import good_run
+from tests.kit.runs.run_in_pods import in_pods, replaced, restarted
 
 
 def test_the_report_says_which_pod_was_replaced_by_which_and_which_was_not(tmp_path: Path) -> None:

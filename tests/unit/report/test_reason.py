@@ -16,7 +16,7 @@ from chaos.report.analyze import analyze
 from chaos.report.reason import broken_in_order, reason_of
 from chaos.report.result import Result
 from chaos.report.terminal import print_result
-from tests.kit.good_run import GoodRun, good_run
+from tests.kit.runs.good_run import GoodRun, good_run
 
 EARLY, LATE = "history/rank_1.jsonl:3", "history/harness.jsonl:9"
 HISTORY = History(

@@ -14,7 +14,7 @@ from chaos.report.analyze import analyze
 from chaos.report.result import from_json
 from chaos.report.result_file import ResultUnreadable, read_result
 from chaos.store.directory import unfinished_files
-from tests.kit.good_run import SAVED, GoodRun, good_run
+from tests.kit.runs.good_run import SAVED, GoodRun, good_run
 
 
 @pytest.fixture

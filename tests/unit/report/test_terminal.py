@@ -12,7 +12,7 @@ from chaos.report.analyze import analyze
 from chaos.report.result_file import read_result
 from chaos.report.short import MOST_LINES
 from chaos.report.terminal import print_all, print_result, print_short
-from tests.kit.good_run import GoodRun, good_run
+from tests.kit.runs.good_run import GoodRun, good_run
 from tests.oracle.recorded_runs import RESULTS
 
 

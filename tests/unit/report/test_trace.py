@@ -13,7 +13,7 @@ from chaos.report.analyze import result_of
 from chaos.report.page.data import page_of
 from chaos.report.page.model import PageData, Span
 from chaos.report.trace import FAULTS, SDK, TRAINING, trace_of
-from tests.kit.good_run import LAST, PHASES_S, RANKS, VICTIM, good_run
+from tests.kit.runs.good_run import LAST, PHASES_S, RANKS, VICTIM, good_run
 
 
 @pytest.fixture(scope="module")

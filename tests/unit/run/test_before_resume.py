@@ -13,9 +13,9 @@ from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
 from chaos.run.before_resume import look_at_saves, record_damage
 from chaos.store.directory import create_run
-from tests.kit.damage_stage import Stage, files_of_rank_0
-from tests.kit.good_run import SAVED, GoodRun
-from tests.kit.moved_run import DIRECTORY, Place, moved_run
+from tests.kit.runs.damage_stage import Stage, files_of_rank_0
+from tests.kit.runs.good_run import SAVED, GoodRun
+from tests.kit.runs.moved_run import DIRECTORY, Place, moved_run
 from tests.unit.conftest import MakeDeep
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from chaos.plan.parts.response import Recovery
 from chaos.run.digest_steps import digest_steps
-from tests.kit.good_run import a_plan
 from tests.kit.plans import changed
-from tests.kit.rolled_back_run import HELD, SPIKE, rolled_back_plan
+from tests.kit.runs.good_run import a_plan
+from tests.kit.runs.rolled_back_run import HELD, SPIKE, rolled_back_plan
 
 
 def test_digests_of_every_step_need_no_exception() -> None:

@@ -15,8 +15,8 @@ from chaos.observe.checkpoints.checkpoint_error import CheckpointNotSupported
 from chaos.observe.checkpoints.layout import find_checkpoints
 from chaos.observe.checkpoints.saved_state import read_saved_state
 from chaos.run.retention import keep_digests_only
-from tests.kit.torch_dcp import job_directory
-from tests.kit.torch_save import TorchSave, job_state
+from tests.kit.checkpoints.torch_dcp import job_directory
+from tests.kit.checkpoints.torch_save import TorchSave, job_state
 from tests.unit.conftest import MakeDeep
 from tests.unit.observe.mindformers_files import write_iteration
 

@@ -11,7 +11,7 @@ from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 from chaos.run.misstated import misstated
-from tests.kit.good_run import a_plan
+from tests.kit.runs.good_run import a_plan
 
 
 def stated(steps: int, interval: int | None) -> Plan:

@@ -9,8 +9,8 @@ import pytest
 from chaos.run.accumulation import completed, first_drawn, is_misnumbered
 from chaos.run.prepare.prepare import plan_cell
 from chaos.scenario.load import Cell, LoadedScenario, load_scenario
-from tests.kit.accumulating_run import accumulating
-from tests.kit.good_run import GoodRun, good_run
+from tests.kit.runs.accumulating_run import accumulating
+from tests.kit.runs.good_run import GoodRun, good_run
 
 SCENARIO = """\
 chaos: 1

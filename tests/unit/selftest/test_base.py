@@ -12,7 +12,7 @@ from chaos.base.file_lock import FileLock
 from chaos.selftest import base as module
 from chaos.selftest.base import BaseRuns, BaseUnusable, cache_directory, damage, manifest
 from chaos.selftest.launcher import Launcher, Ran, RunFailed
-from tests.kit.good_run import GoodRun, good_run
+from tests.kit.runs.good_run import GoodRun, good_run
 from tests.unit.conftest import MakeDeep
 
 

@@ -9,7 +9,7 @@ import pytest
 from chaos.observe.checkpoints.checkpoint import read_checkpoint
 from chaos.selftest.dcp_file import Change, dcp_stored
 from chaos.selftest.defect import NothingToMutate
-from tests.kit.torch_dcp import job_directory
+from tests.kit.checkpoints.torch_dcp import job_directory
 
 PART = "step-8/__1_0.distcp"
 

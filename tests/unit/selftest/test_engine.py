@@ -12,7 +12,7 @@ from chaos.selftest.defect import Defect, Mutate, Row
 from chaos.selftest.engine import Engine
 from chaos.selftest.records import recorded
 from chaos.selftest.session import Result
-from tests.kit.good_run import good_run
+from tests.kit.runs.good_run import good_run
 
 
 class Notes:

@@ -19,8 +19,8 @@ from chaos.selftest.defect import FILES
 from chaos.selftest.evidence import Removal, stale, sweep
 from chaos.selftest.session import Result
 from chaos.selftest.table import print_selftest
-from tests.kit.good_run import good_run
-from tests.kit.two_hosts import Host, on_hosts
+from tests.kit.hosts.two_hosts import Host, on_hosts
+from tests.kit.runs.good_run import good_run
 
 pytestmark = pytest.mark.processes
 

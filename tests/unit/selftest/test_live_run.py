@@ -21,7 +21,7 @@ from chaos.selftest.job import defective
 from chaos.selftest.launcher import Launcher, Ran, RunFailed
 from chaos.selftest.live.acted import acted
 from chaos.selftest.live_run import LiveRuns, write_defective
-from tests.kit.good_run import GoodRun, good_run
+from tests.kit.runs.good_run import GoodRun, good_run
 
 DEFECT = Defect(
     name="wrong-loss",

@@ -11,7 +11,7 @@ from chaos.selftest import recorded as module
 from chaos.selftest.base import BaseRuns, BaseUnusable, cache_directory, manifest
 from chaos.selftest.launcher import Launcher, Ran
 from chaos.selftest.recorded import NotRecorded, pack, record, unpack
-from tests.kit.good_run import GoodRun, good_run
+from tests.kit.runs.good_run import GoodRun, good_run
 from tests.unit.conftest import MakeDeep
 
 

@@ -13,7 +13,7 @@ from chaos.selftest.ckpt_file import CkptFile, stored
 from chaos.selftest.defect import Mutate, NothingToMutate
 from chaos.selftest.files import copied, line_changed, line_doubled, moved, removed
 from chaos.selftest.records import Records, chain, recorded
-from tests.kit.good_run import SAVED, VICTIM, good_run
+from tests.kit.runs.good_run import SAVED, VICTIM, good_run
 
 CHECKPOINT = f"job/checkpoints/ttp_saved_checkpoints-step_{SAVED}/rank_0"
 LOG = "logs/train/ttp/ttp_log.log.*"

@@ -12,7 +12,7 @@ import pytest
 from chaos.observe.checkpoints.checkpoint import CheckpointError, read_checkpoint
 from chaos.selftest.defect import NothingToMutate
 from chaos.selftest.torch_file import MOMENTS, STATE, STEPS, TorchFile, slot, torch_stored, weight
-from tests.kit.torch_save import TorchSave, floats, scalar
+from tests.kit.checkpoints.torch_save import TorchSave, floats, scalar
 
 NAME = "rank_1/step-4.pt"
 

@@ -16,7 +16,7 @@ from chaos.serve.guard import Guard
 from chaos.serve.response import Response
 from chaos.serve.server import Server
 from chaos.serve.site import Site
-from tests.kit.good_run import good_run
+from tests.kit.runs.good_run import good_run
 
 RUN = "kill-rank-20261127-085928-e324"
 PORT = 8765

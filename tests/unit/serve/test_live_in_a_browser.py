@@ -16,9 +16,9 @@ from chaos.live.state import LETTERS
 from chaos.serve.live import LiveRuns
 from chaos.serve.runs import RunDirectories
 from chaos.serve.server import Server
-from tests.kit.browser import Page, Visit, open_browser
-from tests.kit.page_data import HOSTILE
-from tests.kit.replayed_run import begun, recorded, replayed
+from tests.kit.pages.browser import Page, Visit, open_browser
+from tests.kit.pages.page_data import HOSTILE
+from tests.kit.runs.replayed_run import begun, recorded, replayed
 from tests.oracle.recorded_runs import RESULTS
 from tests.unit.serve.conftest import RUN, served
 

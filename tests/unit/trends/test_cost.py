@@ -10,7 +10,7 @@ import pytest
 
 from chaos.trends.cost import PUBLISHED, Cluster, Rate, cost_of, ettr
 from chaos.trends.store import FILE, changing, put_rows
-from tests.kit.many_runs import a_row
+from tests.kit.runs.many_runs import a_row
 from tests.unit.cli.kit import Ended
 
 HOURLY = Cluster(1000, Rate(1000.0, "given by --mtbf-hours"))

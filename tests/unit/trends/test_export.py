@@ -12,7 +12,7 @@ from chaos.trends.annotations import github, gitlab, relative
 from chaos.trends.openmetrics import FAMILIES, openmetrics
 from chaos.trends.row import PhaseTime
 from chaos.trends.store import FILE, changing, put_rows
-from tests.kit.many_runs import PHASES, a_row
+from tests.kit.runs.many_runs import PHASES, a_row
 from tests.unit.cli.kit import Ended
 
 SAMPLE = re.compile(r'(?P<name>[a-z_]+)\{(?P<labels>(?:[a-z_]+="(?:[^"\\\n]|\\[\\n"])*",?)+)\} (?P<value>-?[0-9.e+-]+)')

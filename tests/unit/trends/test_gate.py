@@ -20,7 +20,7 @@ from chaos.trends.row import RunRow
 from chaos.trends.series import strata_of
 from chaos.trends.slowdown import holm, p_slower
 from chaos.trends.store import FILE, changing, put_rows
-from tests.kit.many_runs import PHASES, SCENARIOS, a_row, nights
+from tests.kit.runs.many_runs import PHASES, SCENARIOS, a_row, nights
 from tests.unit.cli.kit import Ended
 
 SLOW_FROM = 350

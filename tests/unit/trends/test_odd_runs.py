@@ -19,8 +19,8 @@ from chaos.trends.series import series_of, stale
 from chaos.trends.store import FILE, changing
 from chaos.trends.trend import trends
 from chaos.trends.trend_text import as_csv
-from tests.kit.many_runs import a_row, night
 from tests.kit.refused import refuse
+from tests.kit.runs.many_runs import a_row, night
 from tests.unit.trends.stored import finished, put, reports, stored
 
 __all__ = ["reports"]

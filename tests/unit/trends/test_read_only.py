@@ -19,8 +19,8 @@ import pytest
 from chaos.trends.reading import look_at_runs
 from chaos.trends.runs import read_runs, record_run
 from chaos.trends.store import FILE, StoreUnusable
-from tests.kit.many_runs import a_row, nights
 from tests.kit.read_only import read_only
+from tests.kit.runs.many_runs import a_row, nights
 from tests.unit.cli.kit import Ended
 from tests.unit.trends.stored import finished, put
 

@@ -17,8 +17,8 @@ from chaos.report.analyze import analyze
 from chaos.trends.repair import salvage
 from chaos.trends.runs import mark_soak_runs, read_runs, record_run
 from chaos.trends.store import FILE, StoreUnusable
-from tests.kit.good_run import good_run
-from tests.kit.many_runs import a_row
+from tests.kit.runs.good_run import good_run
+from tests.kit.runs.many_runs import a_row
 from tests.unit.trends.stored import finished, put, reports, stored
 
 __all__ = ["reports"]

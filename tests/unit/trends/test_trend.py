@@ -18,8 +18,8 @@ from chaos.report.analyze import analyze
 from chaos.trends.store import FILE, changing, put_rows
 from chaos.trends.trend import change_points, trends
 from chaos.trends.trend_text import as_csv, print_trends, sparkline
-from tests.kit.good_run import good_run
-from tests.kit.many_runs import PHASES, a_row, nights
+from tests.kit.runs.good_run import good_run
+from tests.kit.runs.many_runs import PHASES, a_row, nights
 from tests.unit.cli.kit import Ended
 
 

@@ -12,9 +12,9 @@ from chaos.evidence.checkpoints.damage import loads_made
 from chaos.history.reader import read_history
 from chaos.plan.job_effect import DAMAGED, RECORD
 from chaos.plan.parts.resume import PlannedRestore
-from tests.kit.damaged_run import AFTER, BEFORE, FILE, RENAMED, damaged_run, evidence
-from tests.kit.good_run import SAVED, VICTIM, GoodRun
-from tests.kit.restored_run import HOLDERS, LOSS, slices_of
+from tests.kit.runs.damaged_run import AFTER, BEFORE, FILE, RENAMED, damaged_run, evidence
+from tests.kit.runs.good_run import SAVED, VICTIM, GoodRun
+from tests.kit.runs.restored_run import HOLDERS, LOSS, slices_of
 from tests.unit.checks.judging import Judge, said
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.kit.good_run import LAST, GoodRun, Saved, pid_of, record, state_after
-from tests.kit.restored_run import restored_run
+from tests.kit.runs.good_run import LAST, GoodRun, Saved, pid_of, record, state_after
+from tests.kit.runs.restored_run import restored_run
 from tests.unit.checks.judging import Judge, not_passed, said
 
 FINAL = "final_{0}.ckpt"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.kit.good_run import GoodRun, good_run
+from tests.kit.runs.good_run import GoodRun, good_run
 from tests.unit.checks.judging import Judge, not_passed, said
 
 STRANGE = "rank 1's file holds what the job does not have: best_accuracy"

@@ -17,7 +17,7 @@ from chaos.evidence.checkpoints.periodic import is_saved
 from chaos.evidence.finding import Finding
 from chaos.history.event import Event
 from chaos.history.reader import History, read_history
-from tests.kit.good_run import (
+from tests.kit.runs.good_run import (
     RANKS,
     SAVED,
     VICTIM,
@@ -30,7 +30,7 @@ from tests.kit.good_run import (
     record,
     state_after,
 )
-from tests.kit.moved_run import DIRECTORY, Place, moved_run
+from tests.kit.runs.moved_run import DIRECTORY, Place, moved_run
 from tests.unit.checks.judging import Judge, not_passed, said
 from tests.unit.observe.mindformers_files import write_divided, write_iteration
 

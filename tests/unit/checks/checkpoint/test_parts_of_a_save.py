@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.kit.good_run import LAST, SAVED, GoodRun, Saved, pid_of, record, state_after
-from tests.kit.restored_run import HOLDERS, restored_run, slices_of
+from tests.kit.runs.good_run import LAST, SAVED, GoodRun, Saved, pid_of, record, state_after
+from tests.kit.runs.restored_run import HOLDERS, restored_run, slices_of
 from tests.unit.checks.judging import Judge, not_passed, said
 
 MODEL, OPTIMIZER = "model", "optimizer"

@@ -16,9 +16,9 @@ from chaos.evidence.checkpoints.whole import lacking
 from chaos.evidence.finding import Finding
 from chaos.observe.checkpoints.layout import CheckpointFile
 from chaos.observe.checkpoints.saved_state import SavedState
-from tests.kit.damaged_run import damaged_run
-from tests.kit.good_run import SAVED, VICTIM, GoodRun, Saved, digests_of, pid_of, record, state_after
-from tests.kit.restored_run import restored_run, slices_of
+from tests.kit.runs.damaged_run import damaged_run
+from tests.kit.runs.good_run import SAVED, VICTIM, GoodRun, Saved, digests_of, pid_of, record, state_after
+from tests.kit.runs.restored_run import restored_run, slices_of
 from tests.unit.checks.judging import Judge, said
 
 

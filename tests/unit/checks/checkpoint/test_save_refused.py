@@ -8,7 +8,7 @@ import pytest
 
 from chaos.plan.job_effect import STORAGE_FULL, STORAGE_READ_ONLY, VOLUME_GONE, JobEffect
 from chaos.plan.parts.response import Recovery
-from tests.kit.good_run import FAULT, SAVED, GoodRun
+from tests.kit.runs.good_run import FAULT, SAVED, GoodRun
 from tests.unit.checks.harmless import EFFECTS, with_fault
 from tests.unit.checks.judging import Judge, said
 

@@ -12,9 +12,9 @@ import pytest
 from chaos.checks.checkpoint.periodic_values import EXPECTED
 from chaos.checks.checkpoint.saved_numbers import ONE_STEP
 from chaos.evidence.finding import Finding
-from tests.kit.good_run import SAVED, GoodRun, Saved, digests_of, good_run, pid_of, record, state_after
-from tests.kit.moved_run import moved_run
-from tests.kit.restored_run import restored_run
+from tests.kit.runs.good_run import SAVED, GoodRun, Saved, digests_of, good_run, pid_of, record, state_after
+from tests.kit.runs.moved_run import moved_run
+from tests.kit.runs.restored_run import restored_run
 from tests.unit.checks.checkpoint.test_other_layouts import new_layout
 from tests.unit.checks.judging import Judge, not_passed, said
 

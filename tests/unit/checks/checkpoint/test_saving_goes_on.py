@@ -13,8 +13,8 @@ from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.job_effect import STORAGE_FULL
 from chaos.plan.parts.fault import PlannedFault
-from tests.kit.good_run import GoodRun, Record
-from tests.kit.rolled_back_run import AT, BACK_S, HELD, rolled_back_plan, rolled_back_run
+from tests.kit.runs.good_run import GoodRun, Record
+from tests.kit.runs.rolled_back_run import AT, BACK_S, HELD, rolled_back_plan, rolled_back_run
 from tests.unit.checks.judging import Judge, said
 
 EXPECTED = "every rank saves a periodic checkpoint at least every 3 steps"

@@ -14,7 +14,7 @@ from chaos.evidence.finding import Finding
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoints.tracked_layouts import save_of
-from tests.kit.megatron_files import TRACKER, write_megatron
+from tests.kit.checkpoints.megatron_files import TRACKER, write_megatron
 from tests.unit.observe.mindformers_files import write_iteration
 
 

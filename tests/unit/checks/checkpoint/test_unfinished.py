@@ -9,7 +9,7 @@ import pytest
 from chaos.plan.job_effect import DEATH, STORAGE_FULL, STORAGE_GONE
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.response import Recovery
-from tests.kit.good_run import FAULT, SAVED, GoodRun
+from tests.kit.runs.good_run import FAULT, SAVED, GoodRun
 from tests.unit.checks.judging import Judge, said
 
 DONE = f"ttp_saved_checkpoints-step_{SAVED}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.kit.good_run import GoodRun, hex_of
+from tests.kit.runs.good_run import GoodRun, hex_of
 from tests.unit.checks.judging import Judge, said, verdicts
 
 

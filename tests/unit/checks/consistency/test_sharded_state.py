@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit.good_run import RANKS, GoodRun, hex_of, pid_of, record
+from tests.kit.runs.good_run import RANKS, GoodRun, hex_of, pid_of, record
 from tests.unit.checks.judging import Judge, said, verdicts
 
 SLOT, WEIGHT = "moments.layer1.weight", "layer1.weight"

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from chaos.evidence.timestamp import Timestamp, earliest, latest
-from tests.kit.good_run import GoodRun, pid_of, record, written
-from tests.kit.repaired_run import uce_run
-from tests.kit.two_hosts import Host, on_hosts
+from tests.kit.hosts.two_hosts import Host, on_hosts
+from tests.kit.runs.good_run import GoodRun, pid_of, record, written
+from tests.kit.runs.repaired_run import uce_run
 from tests.unit.checks.judging import Judge, said
 
 SECOND = Host("h2", (2, 3))

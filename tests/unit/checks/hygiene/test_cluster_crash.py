@@ -10,8 +10,8 @@ import pytest
 
 from chaos.evidence.finding import Finding
 from chaos.evidence.signatures.cluster_crash import OBSERVATION, crashes_of
-from tests.kit.good_run import LAST, GoodRun, pid_of, record
-from tests.kit.repaired_run import uce_run
+from tests.kit.runs.good_run import LAST, GoodRun, pid_of, record
+from tests.kit.runs.repaired_run import uce_run
 from tests.unit.checks.judging import Judge, said
 
 RANK = 3

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chaos.plan.job_effect import DEATH, HANG, JobEffect
-from tests.kit.good_run import VICTIM, GoodRun
+from tests.kit.runs.good_run import VICTIM, GoodRun
 from tests.unit.checks.judging import Judge, said
 
 

@@ -12,7 +12,7 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.finding import Finding
 from chaos.history.reader import History, read_history
-from tests.kit.good_run import VICTIM, GoodRun, good_run, pid_of
+from tests.kit.runs.good_run import VICTIM, GoodRun, good_run, pid_of
 from tests.unit.checks.judging import Judge, not_passed, said
 
 CORE = b"\x7fELF\x02\x01\x01" + bytes(9) + (4).to_bytes(2, "little") + bytes(8)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit.good_run import GoodRun, record
+from tests.kit.runs.good_run import GoodRun, record
 from tests.unit.checks.judging import Judge, said
 
 TEXT = "has left nothing on its nodes"

@@ -15,7 +15,7 @@ from chaos.observe.checkpoints.group_info import find_group_infos
 from chaos.observe.checkpoints.layout import find_checkpoints, find_temporary_directories
 from chaos.observe.checkpoints.mindformers_layout import find_iterations, find_trackers
 from chaos.observe.checkpoints.norm_record import find_norm_records
-from tests.kit.good_run import GoodRun
+from tests.kit.runs.good_run import GoodRun
 from tests.unit.checks.judging import said
 from tests.unit.conftest import MakeDeep
 

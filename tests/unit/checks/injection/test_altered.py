@@ -18,7 +18,7 @@ from chaos.plan.job_effect import SILENT
 from chaos.plan.model import Plan
 from chaos.plan.parts.equivalence import Comparable
 from chaos.plan.parts.fault import PlannedFault
-from tests.kit.good_run import GoodRun, Record, pid_of, record
+from tests.kit.runs.good_run import GoodRun, Record, pid_of, record
 from tests.unit.checks.judging import Judge, said
 
 PLACES = {"gradient": "allreduce.enter", "weight": "step.begin", "activation": "forward"}

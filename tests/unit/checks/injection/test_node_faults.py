@@ -15,7 +15,7 @@ from chaos.faults.nodes.proof import node_doubts
 from chaos.history.event import Event
 from chaos.plan.job_effect import DEATH
 from chaos.plan.parts.fault import PlannedFault
-from tests.kit.good_run import GoodRun, good_run
+from tests.kit.runs.good_run import GoodRun, good_run
 from tests.unit.checks.judging import Judge, said
 
 LANDING = Event("fault.landed", 1, 1, "harness", 1, "train", None, None, {}, "history/harness.jsonl:7")

@@ -15,8 +15,8 @@ from chaos.evidence.proof import Case
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.parts.fault import PlannedFault
-from tests.kit.good_run import a_plan
 from tests.kit.plans import changed
+from tests.kit.runs.good_run import a_plan
 
 DEVICE = {"npu": 1, "chip": 0, "logic": 1, "card": 1}
 HEALTH = {"before": "Success", "after": "Fault"}

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kit.good_run import FAULT, RANKS, SAVED, GoodRun, Record, Saved, pid_of, record, state_after
-from tests.kit.repaired_run import uce_run
-from tests.kit.rolled_back_run import SPIKE, checkpoint_of, rolled_back_run, spiked
-from tests.kit.two_hosts import Host, on_hosts
+from tests.kit.hosts.two_hosts import Host, on_hosts
+from tests.kit.runs.good_run import FAULT, RANKS, SAVED, GoodRun, Record, Saved, pid_of, record, state_after
+from tests.kit.runs.repaired_run import uce_run
+from tests.kit.runs.rolled_back_run import SPIKE, checkpoint_of, rolled_back_run, spiked
 from tests.unit.checks.judging import Judge, cases_of, said
 
 

@@ -9,8 +9,8 @@ from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.job_effect import DEATH
 from chaos.plan.parts.fault import PlannedFault
-from tests.kit.good_run import GoodRun, Mutate, Record, pid_of
-from tests.kit.replaced_run import NEW_PID, replaced_run
+from tests.kit.runs.good_run import GoodRun, Mutate, Record, pid_of
+from tests.kit.runs.replaced_run import NEW_PID, replaced_run
 from tests.unit.checks.judging import Judge, cases_of, said
 
 VICTIM_PID = pid_of("train", 2)

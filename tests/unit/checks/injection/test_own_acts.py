@@ -22,7 +22,7 @@ from chaos.history.reader import History
 from chaos.plan.effect import effect_of
 from chaos.plan.job_effect import ABNORMAL, DEATH, HANG, NONE, UNKNOWN, JobEffect
 from chaos.plan.parts.fault import PlannedFault
-from tests.kit.good_run import a_plan
+from tests.kit.runs.good_run import a_plan
 
 TRIGGER: dict[str, Any] = {"step": 5, "phase": "forward"}
 SECOND = 1_000_000_000

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit.good_run import GoodRun, record
+from tests.kit.runs.good_run import GoodRun, record
 from tests.kit.spread import spread
 from tests.unit.checks.harmless import EVIDENCE, HIT, PARAMETERS, with_fault, without_end
 from tests.unit.checks.judging import Judge, not_passed, said

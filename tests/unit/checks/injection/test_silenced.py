@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit.good_run import GoodRun, Record, pid_of, record
+from tests.kit.runs.good_run import GoodRun, Record, pid_of, record
 from tests.unit.checks.judging import Judge, not_passed, said
 
 PLACE: Record = {"attempt": "train", "rank": 2, "pid": pid_of("train", 2)}

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.kit.good_run import SAVED, GoodRun
+from tests.kit.runs.good_run import SAVED, GoodRun
 from tests.unit.checks.judging import Judge, not_passed, said
 
 HERE: dict[str, Any] = {"step": SAVED, "phase": "step.end"}

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pytest
 
 from chaos.checks.judge import Judgement
-from tests.kit.good_run import LAST, SAVED, VICTIM, GoodRun, loss_after
+from tests.kit.runs.good_run import LAST, SAVED, VICTIM, GoodRun, loss_after
 from tests.unit.checks.judging import Judge, said
 
 SILENT = (0, 1, 3)

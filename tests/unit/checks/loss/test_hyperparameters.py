@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.kit.good_run import GoodRun
+from tests.kit.runs.good_run import GoodRun
 from tests.unit.checks.judging import Judge, not_passed, said, verdicts
 
 LR = "optimizer.0.lr"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.kit.good_run import GoodRun
+from tests.kit.runs.good_run import GoodRun
 from tests.unit.checks.judging import Judge, not_passed, said
 
 

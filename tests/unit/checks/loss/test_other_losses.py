@@ -15,7 +15,7 @@ from chaos.observe.logs.log_event import LogEvent
 from chaos.observe.logs.log_reader import LogReader
 from chaos.observe.logs.patterns import find_event, known
 from chaos.store.baselines import copy_into
-from tests.kit.good_run import GoodRun
+from tests.kit.runs.good_run import GoodRun
 from tests.unit.checks.judging import Judge, said
 from tests.unit.checks.loss.test_by_log import LOSSES, SILENT, STEPS, Lines, line, logs_of_a_good_run, seen, silenced
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from chaos.evidence.finding import worst
-from tests.kit.good_run import GoodRun, good_run
-from tests.kit.repaired_run import STRUCK
-from tests.kit.tolerant_run import tolerant_repair, tolerant_run
+from tests.kit.runs.good_run import GoodRun, good_run
+from tests.kit.runs.repaired_run import STRUCK
+from tests.kit.runs.tolerant_run import tolerant_repair, tolerant_run
 from tests.unit.checks.judging import Judge, not_passed, said
 from tests.unit.checks.loss.test_by_log import lines_of, logs_of_a_good_run, silenced
 

@@ -13,8 +13,8 @@ from chaos.checks.judge import judge
 from chaos.checks.loss.check import check
 from chaos.evidence.finding import worst
 from chaos.plan.parts.equivalence import StateTolerance
-from tests.kit.good_run import LAST, GoodRun, State, hex_of
-from tests.kit.tolerant_run import LIMITS, Change, tolerant_run
+from tests.kit.runs.good_run import LAST, GoodRun, State, hex_of
+from tests.kit.runs.tolerant_run import LIMITS, Change, tolerant_run
 from tests.unit.checks.judging import Judge, not_passed, said
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.kit.good_run import LAST, GoodRun, Record
+from tests.kit.runs.good_run import LAST, GoodRun, Record
 from tests.unit.checks.judging import Judge, said
 
 STEP = LAST - 1

@@ -13,8 +13,8 @@ from chaos.checks.loss.check import check
 from chaos.evidence.tolerances import samples
 from chaos.plan.parts.equivalence import StateTolerance
 from chaos.scenario.models.scenario import ExpectLoss, StateLimits
-from tests.kit.good_run import SAVED, GoodRun, State, digests_of, state_after
-from tests.kit.tolerant_run import LIMITS, tolerant_run
+from tests.kit.runs.good_run import SAVED, GoodRun, State, digests_of, state_after
+from tests.kit.runs.tolerant_run import LIMITS, tolerant_run
 from tests.unit.checks.judging import Judge, not_passed, said
 
 

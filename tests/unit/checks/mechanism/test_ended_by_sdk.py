@@ -8,7 +8,7 @@ import pytest
 
 from chaos.mechanisms.clean_exit import EXPECTED
 from chaos.plan.job_effect import MEMORY
-from tests.kit.good_run import VICTIM, GoodRun, Record, pid_of, record
+from tests.kit.runs.good_run import VICTIM, GoodRun, Record, pid_of, record
 from tests.unit.checks.judging import Judge, not_passed, said
 from tests.unit.checks.limits import ended_run
 

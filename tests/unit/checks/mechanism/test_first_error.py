@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from chaos.checks.mechanism.first_error import EXPECTED
-from tests.kit.good_run import GoodRun, good_run
-from tests.kit.repaired_run import uce_run
+from tests.kit.runs.good_run import GoodRun, good_run
+from tests.kit.runs.repaired_run import uce_run
 from tests.unit.checks.judging import Judge, not_passed, said
 
 AFTER, BEFORE = 1, -1

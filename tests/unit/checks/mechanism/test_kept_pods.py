@@ -16,10 +16,10 @@ from chaos.history.reader import read_history
 from chaos.plan.job_effect import DEATH
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.response import Recovery
-from tests.kit.good_run import GoodRun, good_run, record
-from tests.kit.repaired_run import Strike, repaired_run
-from tests.kit.replaced_run import AT, replaced_run
-from tests.kit.run_in_pods import FILE, in_pods, pod_of, replaced, restarted
+from tests.kit.runs.good_run import GoodRun, good_run, record
+from tests.kit.runs.repaired_run import Strike, repaired_run
+from tests.kit.runs.replaced_run import AT, replaced_run
+from tests.kit.runs.run_in_pods import FILE, in_pods, pod_of, replaced, restarted
 from tests.unit.checks.judging import Judge, not_passed, said
 
 LATER = AT + 1.0

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import pytest
 
 from chaos.checks.judge import Judgement
-from tests.kit.good_run import RANKS, GoodRun, good_run, record
-from tests.kit.repaired_run import uce_run
-from tests.kit.replaced_run import replaced_run
+from tests.kit.runs.good_run import RANKS, GoodRun, good_run, record
+from tests.kit.runs.repaired_run import uce_run
+from tests.kit.runs.replaced_run import replaced_run
 from tests.unit.checks.judging import Judge, said
 
 SAVES = b"2026-01-01 00:00:11.200000 99 info [99][PYH ttp_decorator.py:425] rank:0 begin to execute save checkpoint\n"

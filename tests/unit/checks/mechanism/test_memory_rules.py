@@ -17,8 +17,8 @@ from chaos.mechanisms.online import rule as online
 from chaos.plan.job_effect import COMMUNICATION, LOW_LEVEL, MEMORY, JobEffect
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.response import Recovery
-from tests.kit.good_run import GROUPS, a_plan
 from tests.kit.plans import changed
+from tests.kit.runs.good_run import GROUPS, a_plan
 
 LOW, HIGH = LOW_LEVEL, MEMORY
 UCE = "UCEError error occurs when execute, error_code=507053."

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chaos.checks.consistency.replicas import EXPECTED
-from tests.kit.good_run import GoodRun, good_run
+from tests.kit.runs.good_run import GoodRun, good_run
 from tests.unit.checks.judging import Judge, not_passed, said
 
 ME = "[INFO] ME(99:140535643880320,MainProcess):2026-11-21-01:28:56.320.000 [mindspore/train/callback/x.py:320] "

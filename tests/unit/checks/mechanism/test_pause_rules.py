@@ -19,8 +19,8 @@ from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.job_effect import PAUSE
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.response import Recovery
-from tests.kit.good_run import a_plan
 from tests.kit.plans import changed
+from tests.kit.runs.good_run import a_plan
 
 SECOND = 1_000_000_000
 RANKS = 4

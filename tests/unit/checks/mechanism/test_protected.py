@@ -9,9 +9,9 @@ import pytest
 
 from chaos.checks.mechanism.protected import EXPECTED
 from chaos.evidence.protection import CONNECTED, DISCONNECTED, PAUSED, REGISTERED, REPORTED
-from tests.kit.good_run import RANKS, GoodRun, good_run, record
-from tests.kit.repaired_run import uce_run
-from tests.kit.replaced_run import NEW_PID, VICTIM, replaced_run
+from tests.kit.runs.good_run import RANKS, GoodRun, good_run, record
+from tests.kit.runs.repaired_run import uce_run
+from tests.kit.runs.replaced_run import NEW_PID, VICTIM, replaced_run
 from tests.unit.checks.judging import Judge, not_passed, said
 
 HANDLERS = ("save_ckpt", "clean", "exit")

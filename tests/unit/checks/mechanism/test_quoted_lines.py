@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.kit.good_run import RANKS, GoodRun, good_run
-from tests.kit.repaired_run import uce_run
-from tests.kit.replaced_run import replaced_run
-from tests.kit.rolled_back_run import rolled_back_run
+from tests.kit.runs.good_run import RANKS, GoodRun, good_run
+from tests.kit.runs.repaired_run import uce_run
+from tests.kit.runs.replaced_run import replaced_run
+from tests.kit.runs.rolled_back_run import rolled_back_run
 from tests.unit.checks.judging import Judge, not_passed, said
 
 ME = "[WARNING] ME(26612:140535643880320,MainProcess):2026-11-21-01:28:56.320.000 [mindspore/train/model.py:320] "

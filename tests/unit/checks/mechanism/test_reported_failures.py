@@ -8,7 +8,7 @@ import pytest
 
 from chaos.checks.mechanism.reported_failures import EXPECTED, failures
 from chaos.observe.logs.log_event import LogEvent
-from tests.kit.good_run import good_run
+from tests.kit.runs.good_run import good_run
 from tests.unit.checks.judging import Judge, not_passed, said
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chaos.checks.mechanism.sdk import IMPORTED
-from tests.kit.good_run import GoodRun
+from tests.kit.runs.good_run import GoodRun
 from tests.unit.checks.judging import Judge, said
 
 SDK = "every rank uses"

@@ -8,8 +8,8 @@ import pytest
 
 from chaos.faults.checkpoints.proof_lost import lost_files_doubts
 from chaos.plan.parts.resume import PlannedRestore
-from tests.kit.good_run import SAVED, GoodRun, Mutate, Record, pid_of, record, state_after
-from tests.kit.restored_run import LOSS, group_info, restored_run, slices_of
+from tests.kit.runs.good_run import SAVED, GoodRun, Mutate, Record, pid_of, record, state_after
+from tests.kit.runs.restored_run import LOSS, group_info, restored_run, slices_of
 from tests.unit.checks.judging import Judge, said
 
 INFO = "job/checkpoints/rank_{}/group_info.pb"

@@ -16,7 +16,7 @@ from chaos.observe.logs.log_event import LogEvent
 from chaos.plan.model import Plan
 from chaos.plan.parts.response import Recovery
 from tests.kit.plans import changed
-from tests.kit.replaced_run import HELD, VICTIM, replaced_plan
+from tests.kit.runs.replaced_run import HELD, VICTIM, replaced_plan
 from tests.unit.checks.mechanism.test_rsc_rule import Story
 
 WAIT = {"fast": 40.0, "vendor": 600.0, "hardware": 600.0}

@@ -12,16 +12,16 @@ from chaos.plan.job_effect import NONE, PAUSE
 from chaos.plan.parts.equivalence import Comparable
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.response import Recovery
-from tests.kit.good_run import SAVED, VICTIM, GoodRun, digests_of, good_run, hex_of, record, state_after
-from tests.kit.repaired_run import STRUCK, place_of, uce_run
-from tests.kit.replaced_run import replaced_run
-from tests.kit.rolled_back_run import rolled_back_run
+from tests.kit.runs.good_run import SAVED, VICTIM, GoodRun, digests_of, good_run, hex_of, record, state_after
+from tests.kit.runs.repaired_run import STRUCK, place_of, uce_run
+from tests.kit.runs.replaced_run import replaced_run
+from tests.kit.runs.rolled_back_run import rolled_back_run
 from tests.unit.checks.judging import Judge, said
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.kit.good_run import Record
+    from tests.kit.runs.good_run import Record
 
 HELD = STRUCK - 1
 """The step that all ranks hold after the repair."""

@@ -10,7 +10,7 @@ import pytest
 
 from chaos.checks.recovery.measures import rollback, stalled
 from chaos.history.reader import History, read_history
-from tests.kit.good_run import GoodRun, good_run
+from tests.kit.runs.good_run import GoodRun, good_run
 
 
 def history(run: GoodRun, directory: Path) -> History:

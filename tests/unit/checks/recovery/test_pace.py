@@ -9,10 +9,10 @@ import pytest
 from chaos.checks.recovery.pace import EXPECTED, SAMPLES
 from chaos.plan.job_effect import NONE
 from chaos.plan.parts.fault import PlannedFault
-from tests.kit.good_run import LAST, RANKS, SAVED, GoodRun, good_run, record
-from tests.kit.repaired_run import STRUCK, uce_run
-from tests.kit.replaced_run import replaced_run
-from tests.kit.rolled_back_run import rolled_back_run
+from tests.kit.runs.good_run import LAST, RANKS, SAVED, GoodRun, good_run, record
+from tests.kit.runs.repaired_run import STRUCK, uce_run
+from tests.kit.runs.replaced_run import replaced_run
+from tests.kit.runs.rolled_back_run import rolled_back_run
 from tests.unit.checks.judging import Judge, not_passed, said
 
 LEFT_OUT = "that steps take as long after the recovery as before it"

@@ -14,7 +14,7 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.history.reader import read_history
 from chaos.plan.parts.recovery_options import RecoveryOptions
-from tests.kit.good_run import RANKS, VICTIM, GoodRun
+from tests.kit.runs.good_run import RANKS, VICTIM, GoodRun
 from tests.unit.checks.judging import Judge, said, verdicts
 
 READ = "the checkpoint to go on from is read from"

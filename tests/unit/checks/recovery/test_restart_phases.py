@@ -9,8 +9,8 @@ import pytest
 
 from chaos.checks.judge import Judgement
 from chaos.plan.parts.response import RESTART
-from tests.kit.good_run import GoodRun, record
-from tests.kit.restored_run import restored_run
+from tests.kit.runs.good_run import GoodRun, record
+from tests.kit.runs.restored_run import restored_run
 from tests.unit.checks.judging import Judge, said
 
 

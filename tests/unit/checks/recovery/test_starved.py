@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.kit.good_run import MONO, GoodRun, Record, record
+from tests.kit.runs.good_run import MONO, GoodRun, Record, record
 from tests.unit.checks.judging import Judge, said
 
 WHO = "rank 3 (process 1003)"

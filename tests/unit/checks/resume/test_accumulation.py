@@ -12,10 +12,10 @@ from chaos.checks.history.updates import observe
 from chaos.checks.judge import RunUnreadable
 from chaos.checks.resume.check import NAME as RESUME
 from chaos.history.reader import read_history
-from tests.kit.accumulating_run import ACCUMULATED, accumulated_after, accumulating, lose_accumulated
-from tests.kit.good_run import RANKS, SAVED, GoodRun, digests_of, good_run, pid_of, state_after, step_of
-from tests.kit.repaired_run import Strike, repaired_run
-from tests.kit.restored_run import restored_run
+from tests.kit.runs.accumulating_run import ACCUMULATED, accumulated_after, accumulating, lose_accumulated
+from tests.kit.runs.good_run import RANKS, SAVED, GoodRun, digests_of, good_run, pid_of, state_after, step_of
+from tests.kit.runs.repaired_run import Strike, repaired_run
+from tests.kit.runs.restored_run import restored_run
 from tests.unit.checks.judging import Judge, not_passed, said
 
 EVERY = 2

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.kit.good_run import SAVED, GoodRun, Saved, digests_of, state_after
-from tests.kit.restored_run import HOLDERS, restored_run
+from tests.kit.runs.good_run import SAVED, GoodRun, Saved, digests_of, state_after
+from tests.kit.runs.restored_run import HOLDERS, restored_run
 from tests.unit.checks.judging import Judge, said
 
 OLDER = SAVED - 2

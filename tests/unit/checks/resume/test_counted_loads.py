@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kit.good_run import RANKS, SAVED, GoodRun, Saved, State, digests_of, good_run, record, state_after
-from tests.kit.restored_run import HOLDERS, restored_run
+from tests.kit.runs.good_run import RANKS, SAVED, GoodRun, Saved, State, digests_of, good_run, record, state_after
+from tests.kit.runs.restored_run import HOLDERS, restored_run
 from tests.unit.checks.judging import Judge, not_passed, said
 
 OLDER = SAVED - 2

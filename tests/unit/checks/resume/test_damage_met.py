@@ -10,9 +10,9 @@ import pytest
 from chaos.checks.resume.damage_met import EXPECTED
 from chaos.evidence.checkpoints.at_resume import DAMAGE_MET
 from chaos.evidence.finding import Verdict
-from tests.kit.damaged_run import AFTER, BEFORE, FILE, damaged_run, evidence
-from tests.kit.good_run import VICTIM, GoodRun, record
-from tests.kit.restored_run import LOSS
+from tests.kit.runs.damaged_run import AFTER, BEFORE, FILE, damaged_run, evidence
+from tests.kit.runs.good_run import VICTIM, GoodRun, record
+from tests.kit.runs.restored_run import LOSS
 from tests.unit.checks.judging import Judge, said
 
 

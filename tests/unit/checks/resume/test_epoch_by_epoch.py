@@ -3,8 +3,8 @@ recovery."""
 
 from __future__ import annotations
 
-from tests.kit.good_run import LAST, RANKS, SAVED, GoodRun, Record, good_run, hex_of
-from tests.kit.repaired_run import uce_run
+from tests.kit.runs.good_run import LAST, RANKS, SAVED, GoodRun, Record, good_run, hex_of
+from tests.kit.runs.repaired_run import uce_run
 from tests.unit.checks.judging import Judge, not_passed, said
 
 EPOCH = 3

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.kit.good_run import VICTIM, GoodRun, good_run
-from tests.kit.restored_run import restored_run
+from tests.kit.runs.good_run import VICTIM, GoodRun, good_run
+from tests.kit.runs.restored_run import restored_run
 from tests.unit.checks.judging import Judge, not_passed, said
 
 GIVEN = 3

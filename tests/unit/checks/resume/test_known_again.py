@@ -6,7 +6,7 @@ import pytest
 
 from chaos.evidence.finding import Finding
 from chaos.mechanisms.heartbeat import EXPECTED
-from tests.kit.good_run import RANKS, GoodRun, good_run
+from tests.kit.runs.good_run import RANKS, GoodRun, good_run
 from tests.unit.checks.judging import Judge
 
 LOG = "logs/{}/ttp/ttp_log.log.99"

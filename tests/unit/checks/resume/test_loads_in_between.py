@@ -7,8 +7,8 @@ import pytest
 from chaos.plan.job_effect import PAUSE as PAUSES
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.parts.response import Recovery
-from tests.kit.good_run import GoodRun, good_run, pid_of, record
-from tests.kit.rolled_back_run import rolled_back_run
+from tests.kit.runs.good_run import GoodRun, good_run, pid_of, record
+from tests.kit.runs.rolled_back_run import rolled_back_run
 from tests.unit.checks.harmless import nothing_happens
 from tests.unit.checks.judging import Judge, said
 

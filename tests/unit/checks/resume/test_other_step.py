@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.kit.good_run import GROUPS, RANKS, SAVED, GoodRun, State, digests_of, state_after
-from tests.kit.restored_run import HOLDERS, restored_run
+from tests.kit.runs.good_run import GROUPS, RANKS, SAVED, GoodRun, State, digests_of, state_after
+from tests.kit.runs.restored_run import HOLDERS, restored_run
 from tests.unit.checks.judging import Judge, not_passed, said
 
 OLDER = SAVED - 2

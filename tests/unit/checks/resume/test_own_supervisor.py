@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.kit.good_run import RANKS, GoodRun, pid_of, record
-from tests.kit.restored_run import restored_run
+from tests.kit.runs.good_run import RANKS, GoodRun, pid_of, record
+from tests.kit.runs.restored_run import restored_run
 from tests.unit.checks.judging import Judge, not_passed, said
 
 TWICE = "no rank is started again within a launch"

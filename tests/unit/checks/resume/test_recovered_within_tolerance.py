@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.kit.good_run import State
-from tests.kit.tolerant_run import noisy_state, tolerant_repair
+from tests.kit.runs.good_run import State
+from tests.kit.runs.tolerant_run import noisy_state, tolerant_repair
 from tests.unit.checks.judging import Judge, not_passed, said
 
 RESTORED = "each rank goes on with the weights and optimizer state of the common step"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.kit.good_run import GoodRun
-from tests.kit.restored_run import restored_run
+from tests.kit.runs.good_run import GoodRun
+from tests.kit.runs.restored_run import restored_run
 from tests.unit.checks.judging import Judge, not_passed, said
 
 UNSEEN = "records no such optimizer state as its file holds: moments.layer1.bias, moments.layer1.weight"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from chaos.report.causes import kind_of
-from tests.kit.good_run import GoodRun, pid_of, record
+from tests.kit.runs.good_run import GoodRun, pid_of, record
 from tests.unit.checks.judging import Judge, resumed_job_dies, said
 from tests.unit.observe.logs.test_traceback_calls import FIRST, HEAD
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from chaos.report.analyze import analyze
-from tests.kit.good_run import GoodRun, record
+from tests.kit.runs.good_run import GoodRun, record
 from tests.unit.checks.judging import Judge, said, verdicts
 
 

@@ -24,8 +24,8 @@ from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import read_history
 from chaos.machine.running.running import JobProcess, survey
 from chaos.store.directory import read_run
-from tests.kit.running_jobs import OwnJob, own_job, untouched_job
-from tests.kit.saved_checkpoints import save
+from tests.kit.checkpoints.saved_checkpoints import save
+from tests.kit.jobs.running_jobs import OwnJob, own_job, untouched_job
 from tests.unit.cli.kit import Ended
 from tests.unit.faults.test_damaging_checkpoints import NEWEST, OLDER, content
 from tests.unit.observe.mindformers_files import write_safetensors

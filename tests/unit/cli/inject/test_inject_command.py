@@ -25,7 +25,7 @@ from chaos.history.reader import read_history
 from chaos.machine.linux.process import state
 from chaos.store.directory import read_run
 from tests.contract.planning import plans_of, write_files
-from tests.kit.running_jobs import OwnJob, own_job, untouched_job
+from tests.kit.jobs.running_jobs import OwnJob, own_job, untouched_job
 from tests.unit.cli.forged_run import ledger_of, take_for_an_own_run, with_its_step_changed
 from tests.unit.cli.kit import CONDITIONS, Ended
 

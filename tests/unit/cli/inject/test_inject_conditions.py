@@ -22,7 +22,7 @@ from chaos.machine.linux.cgroup import cpu_hierarchy, group_of
 from chaos.machine.linux.limits import open_files_limit
 from chaos.machine.linux.process import ProcessIdentity, identify, state
 from chaos.machine.linux.procfs import all_pids, command_line
-from tests.kit.running_jobs import OwnJob, own_job
+from tests.kit.jobs.running_jobs import OwnJob, own_job
 from tests.kit.spread import daily
 from tests.unit.cli.forged_run import take_for_an_own_run, with_its_step_changed
 from tests.unit.cli.kit import CONDITIONS, Ended

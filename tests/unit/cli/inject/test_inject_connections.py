@@ -14,7 +14,7 @@ import pytest
 from chaos.base.wait import wait_for
 from chaos.machine.linux.net.connections import refusal
 from chaos.machine.linux.process import identify, state
-from tests.kit.running_jobs import OwnJob, own_job
+from tests.kit.jobs.running_jobs import OwnJob, own_job
 from tests.unit.cli.kit import Ended
 
 Call = Callable[..., Ended]

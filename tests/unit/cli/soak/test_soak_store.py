@@ -9,7 +9,7 @@ from chaos.cli.soak.runs import Soak
 from chaos.cli.soak.view import SoakView
 from chaos.soak.soak import SoakRun
 from chaos.trends.store import FILE, changing, get_rows, put_rows
-from tests.kit.many_runs import a_row
+from tests.kit.runs.many_runs import a_row
 
 
 def test_each_run_of_a_soak_is_marked_and_no_other(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from chaos.cli.soak.view import SoakView, open_soak_view
 from chaos.live.current import Current
 from chaos.live.state import CoreHolder, CoresWait
-from tests.kit.live_states import live_state
+from tests.kit.runs.live_states import live_state
 
 if TYPE_CHECKING:
     from chaos.live.current import CurrentRuns

@@ -6,7 +6,7 @@ import pytest
 
 from chaos.machine.ascend.device import Device, NoDevice, device_of
 from chaos.machine.ascend.tools import AscendTools
-from tests.kit.recorded import Recorded, recorded
+from tests.kit.runs.recorded import Recorded, recorded
 
 
 def tools(mapping: str, table: str) -> AscendTools:

@@ -9,7 +9,7 @@ from chaos.machine.ascend.mapping import read_mapping
 from chaos.machine.ascend.reset import read_reset
 from chaos.machine.ascend.table import ListedProcess, read_table
 from chaos.machine.ascend.unreadable import UnreadableOutput
-from tests.kit.recorded import recorded
+from tests.kit.runs.recorded import recorded
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from chaos.doctor import Machine, probe
 from chaos.machine.ascend.quarantine import quarantined, read_manual, read_plugin
 from chaos.machine.ascend.unreadable import UnreadableOutput
 from chaos.machine.linux.commands import CommandError, Done
-from tests.kit.recorded import SEEDS, Recorded
+from tests.kit.runs.recorded import SEEDS, Recorded
 
 PLUGIN = (SEEDS / "quarantine" / "plugin.json").read_text()
 MANUAL = (SEEDS / "quarantine" / "manual.json").read_text()

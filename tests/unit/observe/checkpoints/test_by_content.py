@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from chaos.observe.checkpoints.by_content import find_by_content, rank_in_path
-from tests.kit.megatron_files import write_megatron
+from tests.kit.checkpoints.megatron_files import write_megatron
+from tests.kit.checkpoints.torch_dcp import job_directory
+from tests.kit.checkpoints.torch_save import TorchSave, floats, job_state
 from tests.kit.npz import write_npz
-from tests.kit.torch_dcp import job_directory
-from tests.kit.torch_save import TorchSave, floats, job_state
 from tests.unit.observe.ckpt_writer import CkptWriter
 from tests.unit.observe.mindformers_files import write_iteration, write_safetensors
 

@@ -19,8 +19,8 @@ from chaos.observe.checkpoints.checkpoint import Checkpoint, CheckpointError, Ch
 from chaos.observe.checkpoints.saved_state import read_saved_state
 from chaos.observe.checkpoints.values import value_blocks
 from chaos.observe.checkpoints.zipped import npz_reader
+from tests.kit.checkpoints.torch_save import zipped
 from tests.kit.npz import archive, floats, job_arrays, npy, of_text, whole
-from tests.kit.torch_save import zipped
 
 Read = Callable[[bytes], Checkpoint]
 BOTH = pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])

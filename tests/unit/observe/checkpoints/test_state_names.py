@@ -11,7 +11,7 @@ from chaos.observe.checkpoints.checkpoint import read_checkpoint
 from chaos.observe.checkpoints.torch.flatten import flatten
 from chaos.observe.checkpoints.torch.objects import StorageRef, TensorRef
 from chaos.observe.checkpoints.torch.state_names import named_as_in_rank
-from tests.kit.torch_save import TorchSave, floats
+from tests.kit.checkpoints.torch_save import TorchSave, floats
 
 
 def tensor() -> TensorRef:

@@ -113,7 +113,7 @@ def test_types_without_plain_numbers_are_compared_by_their_bytes(dtype: str) -> 
     ],
 )
 def test_the_bytes_of_8_bit_floats_that_are_no_numbers(dtype: str, expected: set[int]) -> None:
-    """As float8.to(float32) of PyTorch 2.13 gives NaN or an infinity (tests/rehearsal/test_torch_files.py)."""
+    """As float8.to(float32) of PyTorch 2.13 gives NaN or an infinity (torch_jobs/test_torch_files.py)."""
     assert {byte for byte in range(256) if not _finite(dtype, bytes([byte]))} == expected
     assert not _finite("complex64", np.array([1j * np.inf], np.complex64).tobytes())
 

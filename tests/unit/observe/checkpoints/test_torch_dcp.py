@@ -11,8 +11,8 @@ import pytest
 
 from chaos.agent.digest import tensor_digest
 from chaos.observe.checkpoints.checkpoint import CheckpointError, CheckpointNotSupported, read_checkpoint
-from tests.kit.torch_dcp import METADATA, DcpWriter, job_directory
-from tests.kit.torch_save import Called, TorchSave
+from tests.kit.checkpoints.torch_dcp import METADATA, DcpWriter, job_directory
+from tests.kit.checkpoints.torch_save import Called, TorchSave
 
 
 def digest(array: Any) -> str:

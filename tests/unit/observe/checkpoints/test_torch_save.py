@@ -15,7 +15,7 @@ from chaos.agent.digest import number_digest, tensor_digest
 from chaos.observe.checkpoints.checkpoint import Checkpoint, CheckpointError, CheckpointNotSupported, read_checkpoint
 from chaos.observe.checkpoints.saved_state import read_saved_state
 from chaos.observe.checkpoints.values import value_blocks
-from tests.kit.torch_save import Called, Storage, TorchSave, View, floats, job_state, scalar, zipped
+from tests.kit.checkpoints.torch_save import Called, Storage, TorchSave, View, floats, job_state, scalar, zipped
 
 Read = Callable[[bytes], Checkpoint]
 WRITER = TorchSave()

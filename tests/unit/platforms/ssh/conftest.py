@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from chaos.platforms.ssh.inventory import Host, read_inventory
-from tests.kit.ssh_hosts import loopback_hosts
+from tests.kit.hosts.ssh_hosts import loopback_hosts
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ from chaos.machine.linux.net.ports import Ports
 from chaos.platforms.network.impairment import Impairment
 from chaos.platforms.network.links import DISCARD, CutEffects
 from chaos.platforms.ssh.host_network import HostNetwork
-from tests.kit.namespace_hosts import NETWORK, HostInNamespace, two_hosts
+from tests.kit.hosts.namespace_hosts import NETWORK, HostInNamespace, two_hosts
 
 LACKING = [result for result in probe(("network-namespaces",), Machine()) if not result.ok]
 pytestmark = [pytest.mark.processes, pytest.mark.skipif(bool(LACKING), reason=f"{LACKING and LACKING[0].seen}")]

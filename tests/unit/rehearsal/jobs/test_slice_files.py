@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 
 from chaos.observe.checkpoints.group_info import read_group_info
 from chaos.rehearsal.jobs.slice_files import find_slice
-from tests.kit.restored_run import group_info
+from tests.kit.runs.restored_run import group_info
 
 GROUPS = {0: (0, 2), 1: (1, 3), 2: (0, 2), 3: (1, 3)}
 

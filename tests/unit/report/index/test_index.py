@@ -21,8 +21,8 @@ from chaos.report.result import Headline, Result
 from chaos.report.result_file import write_result
 from chaos.store.ownership import RunLock
 from chaos.trends.from_result import row_of
-from tests.kit.good_run import good_run
 from tests.kit.refused import refuse
+from tests.kit.runs.good_run import good_run
 
 Add = Callable[..., Path]
 

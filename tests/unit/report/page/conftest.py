@@ -12,7 +12,7 @@ from chaos.report.analyze import result_of
 from chaos.report.page.data import page_of
 from chaos.report.page.model import PageData
 from chaos.report.result import Result
-from tests.kit.good_run import GoodRun, good_run
+from tests.kit.runs.good_run import GoodRun, good_run
 
 PageOf = Callable[[GoodRun], PageData]
 ResultOf = Callable[[GoodRun], Result]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.kit.good_run import GROUPS, SAVED, GoodRun, record
+from tests.kit.runs.good_run import GROUPS, SAVED, GoodRun, record
 from tests.unit.report.page.conftest import PageOf
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from tests.kit.good_run import LAST, SAVED, GoodRun, float_hex_next, loss_after
+from tests.kit.runs.good_run import LAST, SAVED, GoodRun, float_hex_next, loss_after
 from tests.unit.report.page.conftest import PageOf
 
 

@@ -13,8 +13,8 @@ from chaos.checks.judge import judge
 from chaos.report.analyze import result_of
 from chaos.report.page.facts import environment
 from chaos.report.page.write import write_page
-from tests.kit.good_run import GoodRun, digests_of
-from tests.kit.page_data import passing
+from tests.kit.pages.page_data import passing
+from tests.kit.runs.good_run import GoodRun, digests_of
 from tests.unit.report.page.conftest import PageOf
 
 

@@ -12,9 +12,9 @@ import pytest
 
 from chaos.base.wait import wait_for
 from chaos.report.page.render import render
-from tests.kit import large_page, page_data
-from tests.kit.browser import PATIENCE_MS, Page, Visit, after_drawing, expect, open_browser
-from tests.kit.good_run import GoodRun, digests_of
+from tests.kit.pages import large_page, page_data
+from tests.kit.pages.browser import PATIENCE_MS, Page, Visit, after_drawing, expect, open_browser
+from tests.kit.runs.good_run import GoodRun, digests_of
 from tests.unit.report.page.conftest import PageOf
 
 pytestmark = pytest.mark.processes

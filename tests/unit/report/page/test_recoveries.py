@@ -13,7 +13,7 @@ from chaos.checks.recovery.phases import NO_RECOVERY
 from chaos.report.analyze import result_of
 from chaos.report.page.data import page_of
 from chaos.report.page.model import PageData
-from tests.kit.good_run import GoodRun
+from tests.kit.runs.good_run import GoodRun
 from tests.oracle.archive import read_archive
 from tests.unit.report.page.conftest import PageOf
 

@@ -18,7 +18,7 @@ import pytest
 
 from chaos.report.html import document
 from chaos.report.page import render
-from tests.kit import page_data
+from tests.kit.pages import page_data
 
 if sys.version_info >= (3, 11):
     import tomllib

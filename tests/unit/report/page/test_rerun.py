@@ -10,7 +10,7 @@ import pytest
 from chaos.cli.commands.run import command
 from chaos.report.page.rerun import rerun_command
 from chaos.report.result import Result
-from tests.kit.good_run import GoodRun
+from tests.kit.runs.good_run import GoodRun
 from tests.unit.report.page.conftest import ResultOf
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.kit.good_run import GoodRun, float_hex_next
+from tests.kit.runs.good_run import GoodRun, float_hex_next
 from tests.unit.report.page.conftest import PageOf
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from tests.kit.good_run import FAULT, GROUPS, LAST, PHASES_S, RANKS, SAVED, VICTIM, GoodRun, Record, pid_of, record
+from tests.kit.runs.good_run import FAULT, GROUPS, LAST, PHASES_S, RANKS, SAVED, VICTIM, GoodRun, Record, pid_of, record
 from tests.unit.report.page.conftest import PageOf
 
 

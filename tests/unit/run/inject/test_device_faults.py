@@ -19,8 +19,8 @@ from chaos.run.driver import run_cell
 from chaos.run.options import RunOptions
 from chaos.run.prepare.prepare import known_names, prepare
 from chaos.scenario.load import load_scenario
-from tests.kit.played_tools import write_tool, write_tools
-from tests.kit.recorded import SEEDS
+from tests.kit.hosts.played_tools import write_tool, write_tools
+from tests.kit.runs.recorded import SEEDS
 from tests.unit.fake_job import kind
 from tests.unit.run.fakes import Watcher
 from tests.unit.run.own_cores import OwnCores

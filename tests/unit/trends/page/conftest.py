@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from chaos.trends.row import RunRow
-from tests.kit.many_runs import nights
+from tests.kit.runs.many_runs import nights
 
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=alert(1)>"
 SLOW_FROM = 60

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from chaos.trends.page.write import write_trends
-from tests.kit.browser import Page, Visit, after_drawing, expect, open_browser
+from tests.kit.pages.browser import Page, Visit, after_drawing, expect, open_browser
 from tests.unit.trends.page.conftest import HOSTILE, history
 
 pytestmark = pytest.mark.processes

@@ -11,7 +11,7 @@ import pytest
 from chaos.trends.page.data import links_to_files, page_data
 from chaos.trends.page.write import page_name, write_trends
 from chaos.trends.store import FILE, changing, put_rows
-from tests.kit.many_runs import a_row, nights
+from tests.kit.runs.many_runs import a_row, nights
 from tests.unit.cli.kit import Ended
 from tests.unit.trends.page.conftest import FAILED, SLOW_FROM, history
 
