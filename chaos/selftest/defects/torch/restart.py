@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import partial
 
 from chaos.selftest.defect import Mutate, file_defect
@@ -41,21 +40,6 @@ def _silent(records: Records) -> None:
 def _unclosed(content: bytes) -> bytes:
     """Return torchrun's log without the lines by which it ends ranks."""
     return b"".join(line for line in content.splitlines(keepends=True) if b"closing signal" not in line)
-
-
-_NAMED = re.compile(rb"failed \(exitcode: -9\) local_rank: \d+ \(pid: \d+\)")
-
-
-def _blames_another(content: bytes) -> bytes:
-    """Return torchrun's log, in which it names a process that it had itself ended."""
-    ended = re.search(rb"Sending process (\d+) closing signal SIGTERM", content)
-    assert ended is not None
-    return _NAMED.sub(rb"failed (exitcode: -15) local_rank: 0 (pid: " + ended[1] + rb")", content)
-
-
-def _blames_nobody(content: bytes) -> bytes:
-    """Return torchrun's log without the line that names a process."""
-    return b"".join(line for line in content.splitlines(keepends=True) if _NAMED.search(line) is None)
 
 
 def _keeps_its_process(records: Records) -> None:
@@ -208,20 +192,6 @@ DEFECTS = (
         recorded(_fails_once),
         "a start of all ranks that no fault hits trains further than the start before it",
         "start 2 came to no step and ended without a fault",
-    ),
-    _defect(
-        "elastic-another-root-cause",
-        "torchrun names a process that it had itself ended as the root cause.",
-        rewritten("logs/train/msrun.log", _blames_another),
-        "torchrun names the process that was hit first as the root cause of recovery 1",
-        "of rank 1 was hit first, and torchrun had sent SIGTERM to",
-    ),
-    _defect(
-        "elastic-no-root-cause",
-        "torchrun's log does not say which process it takes for the root cause.",
-        rewritten("logs/train/msrun.log", _blames_nobody),
-        "torchrun names no process",
-        verdict="unknown",
     ),
     _hygiene(
         "elastic-survivor-ends-with-0",
