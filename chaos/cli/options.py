@@ -110,10 +110,20 @@ sdk_option = click.option(
 
 
 def echo_json(value: Any) -> None:
-    """Print a value as indented JSON, in ASCII where the stream cannot show every character."""
+    """Print a value as indented JSON, in ASCII where the stream cannot show every character.
+
+    No stream can show a byte of a path that is no character: JSON has an escape of its own for it.
+    """
     import json
     import sys
+    from contextlib import suppress
 
     from chaos.cli.encoding import takes_everything
 
-    click.echo(json.dumps(value, indent=2, ensure_ascii=not takes_everything(sys.stdout)))
+    text = json.dumps(value, indent=2)
+    if takes_everything(sys.stdout):
+        plain = json.dumps(value, indent=2, ensure_ascii=False)
+        with suppress(UnicodeEncodeError):
+            plain.encode()
+            text = plain
+    click.echo(text)

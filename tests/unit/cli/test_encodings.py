@@ -122,6 +122,17 @@ def test_json_is_json_in_every_locale(call: Call) -> None:
     assert json.loads(call(show)[1].decode("ascii")) == value
 
 
+def test_json_of_a_byte_that_is_no_character_is_json_in_utf_8(monkeypatch: pytest.MonkeyPatch) -> None:
+    for value in ({"path": "/\udcce\udcd2", "text": "我"}, {"text": "我"}):
+        output = io.BytesIO()
+        monkeypatch.setattr("sys.stdout", io.TextIOWrapper(output, encoding="utf-8", errors="strict"))
+        with guarded_streams():
+            echo_json(value)
+        sys.stdout.flush()
+        assert json.loads(output.getvalue().decode("utf-8")) == value
+        assert ("我".encode() in output.getvalue()) is ("path" not in value)
+
+
 def strings_of(path: Path) -> Iterator[str]:
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
