@@ -10,6 +10,7 @@ from pathlib import Path
 
 from chaos.scenario.schema import scenario_schema
 from tests.documents.blocks import ROOT
+from tests.kit.shipped import SHIPPED
 
 PAGE = re.compile(r"docs/[\w/-]+\.md")
 
@@ -50,3 +51,13 @@ def test_the_schema_says_that_a_page_is_in_the_repository() -> None:
     pages = list(PAGE.finditer(texts))
     assert len(pages) > 5
     assert [page[0] for page in pages if not texts[page.end() :].startswith(" in the repository")] == []
+
+
+def test_shipped_scenarios_say_so_too() -> None:
+    """Their comments are in the wheel."""
+    files = sorted(SHIPPED.rglob("*.yaml"))
+    assert len(files) > 100
+    texts = {path.name: " ".join(re.sub(r"\n\s*#", " ", path.read_text("utf-8")).split()) for path in files}
+    pages = [(name, text, page) for name, text in texts.items() for page in PAGE.finditer(text)]
+    assert [name for name, text, page in pages if not text[page.end() :].startswith(" in the repository")] == []
+    assert all((ROOT / page[0]).is_file() for _, _, page in pages) and pages
