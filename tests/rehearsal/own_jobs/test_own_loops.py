@@ -13,7 +13,7 @@ import pytest
 from filelock import FileLock
 
 ROOT = Path(__file__).parents[3]
-PROGRAM = ROOT / "tests" / "kit" / "mindspore_loops.py"
+PROGRAM = ROOT / "tests" / "kit" / "jobs" / "mindspore_loops.py"
 STEPS = [["step.begin", 1], ["step.end", 1], ["step.begin", 2], ["step.end", 2]]
 WHOLE = ["forward", "step.end"]
 APART = ["forward", "optimizer.update", "step.end"]
