@@ -41,7 +41,7 @@ def command(paths: tuple[Path, ...], unknown: bool, kinds: tuple[str, ...], as_j
     The content of a file chooses its reader, never its name. FILE may be a link, a pipe, or - for standard input. It
     may be a directory: all files below it are read, links there excepted. The last line of a file's events tells the
     reader, the events by kind and how many lines no reader knows. Ends with 64 when a file or a directory cannot be
-    read.
+    read. docs/reference/logs.md in the repository explains the kinds.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""Every form of line of docs/reference/logs.md is read as it says, by one reader only, and not by its neighbours."""
+"""Every form of line below forms/ is read as it says, by one reader only, and not by its neighbours."""
 
 from __future__ import annotations
 
@@ -21,43 +21,21 @@ from chaos.observe.logs.taskd_log import TaskdLogReader
 from chaos.observe.logs.torch import megatron_log, mindspeed_log, rank_log, torchrun_log
 from chaos.observe.logs.ttp import log as ttp_log
 from tests.kit.growing_cost import MOST_GROWTH, TIMES, growth, processor_seconds
+from tests.kit.log_forms import FORMS, form_rows
 
-PAGE = Path(__file__).parents[4] / "docs" / "reference" / "logs.md"
 READERS = {reader.name: reader for reader in built_in_readers(timezone.utc)}
-_ROW = re.compile(r"\| `(?P<line>.+?)`+ \|(?: (?P<reader>\w+) \|)? (?P<event>[\w.]+) \|")
 
 
-def rows() -> list[tuple[str, str, str]]:
-    """Line with its section's prefix, reader and kind of event. A table of one reader has its name before it."""
-    found, prefix, reader = [], "", ""
-    for text in PAGE.read_text().splitlines():
-        if text.startswith("#"):
-            prefix = ""
-        elif text.startswith("Prefix: `"):
-            prefix = text.removeprefix("Prefix: `").rstrip("`")
-        elif text.startswith("Reader: `"):
-            reader = text.removeprefix("Reader: `").rstrip("`")
-        elif match := _ROW.fullmatch(text):
-            found.append(
-                (
-                    prefix + match["line"].removeprefix("`").replace("\\|", "|"),
-                    match["reader"] or reader,
-                    match["event"],
-                )
-            )
-    return found
+ROWS = form_rows()
 
 
-ROWS = rows()
-
-
-def test_the_page_has_rows_for_every_reader() -> None:
+def test_every_reader_has_forms() -> None:
     assert {reader for _, reader, _ in ROWS} == set(READERS)
-    table_lines = [line for line in PAGE.read_text().splitlines() if line.startswith("| `")]
+    table_lines = [line for page in FORMS for line in page.read_text("utf-8").splitlines() if line.startswith("| `")]
     assert len(ROWS) == len(table_lines) > 150
 
 
-def test_the_page_shows_every_form_that_a_reader_knows() -> None:
+def test_every_form_that_a_reader_knows_has_a_sample() -> None:
     tables: list[tuple[str, Known]] = [("device", form) for form in device_log._TABLE]
     tables += [("mindformers", form) for form in mindformers_log._TABLE]
     tables += [("mindspore", form) for form in mindspore_log._TABLE]
@@ -90,7 +68,7 @@ SEARCHED = {
 }
 
 
-def test_a_form_is_read_by_one_reader_as_the_event_that_the_page_tells() -> None:
+def test_a_form_is_read_by_one_reader_as_the_event_beside_it() -> None:
     """That of errors takes what all others leave, and is asked after them."""
     for line, reader, kind in ROWS:
         found = {name: event.kind for name, one in READERS.items() if (event := one.read(line)) is not None}
