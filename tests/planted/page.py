@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 
 from chaos.manual.prose import bullet, markdown
@@ -14,8 +15,6 @@ from tests.planted.runs import Row
 PAGE = ROOT / "docs" / "design" / "own-jobs.md"
 COMMAND = "python -m tests.planted.table"
 MOST_WORDS = 25
-MOST_NAMED = 3
-"""Jobs with one sentence that a section names; of more it gives the number."""
 
 Rows = Mapping[tuple[str, str], Row]
 
@@ -35,18 +34,14 @@ process or in the saved file only, so the fault-free run stays sound. `chaos` kn
 | *unknown* | {unknown} |
 | *pass* | {passed} |
 
-The reason is right where the check of the headline makes a statement that names the bug; `tests/planted/bugs.py` has
-a pattern for each. `tests/planted/jobs/` has the changes of each script, and `tests/planted/rows.json` every headline.
-Below, jobs with the same sentence, but for numbers and names of parameters, share an example.
+The reason is right where the check of the headline makes a statement that names the bug (`tests/planted/bugs.py`).
+`tests/planted/jobs/` has the changes of each script, and `tests/planted/rows.json` every headline. Below, each bug has
+the checks that found it, with the number of jobs, and the most frequent sentence as an example.
 
 ```sh unrun: it trains {trained} jobs on two cores, more than an hour
 python -m tests.planted.table                                        # rows that are kept and still hold are not run
 python -m tests.planted.table --only graph-mode --bug moments-lost   # one job, one bug
 ```
-
-## The check that found it
-
-The column *sound* is the verdict of the job as it is.
 
 """
 
@@ -68,38 +63,36 @@ def page_of(rows: Rows) -> str:
         passed=sum(row.outcome == "passed" for row in planted),
         trained=len(JOBS) * (len(BUGS) + 1),
     )
-    return head + _checks(rows) + "".join(_section(bug, rows) for bug in BUGS)
+    return head + markdown(f"The jobs: {_jobs(rows)}") + "\n" + "".join(_section(bug, rows) for bug in BUGS)
 
 
-def _checks(rows: Rows) -> str:
-    bugs = [bug.id for bug in BUGS]
-    lines = [f"| job | {SOUND} | {' | '.join(bugs)} |", "|---" * (len(bugs) + 2) + "|"]
+def _jobs(rows: Rows) -> str:
+    """Name the jobs, each with the verdict of the job as it is where that is no pass."""
+    names = []
     for job in JOBS:
-        cells = [_check(rows.get((job, bug))) for bug in bugs]
         sound = rows.get((job, SOUND))
-        lines.append(f"| {job} | {sound.verdict if sound else 'not run'} | {' | '.join(cells)} |")
-    return "\n".join(lines) + "\n"
-
-
-def _check(row: Row | None) -> str:
-    if row is None:
-        return "not run"
-    return row.check if row.is_right else f"**{row.outcome}**"
+        verdict = sound.verdict if sound else "not run"
+        names.append(f"`{job}`" if verdict == "pass" else f"`{job}` (**{verdict}**)")
+    return f"{', '.join(names)}."
 
 
 def _section(bug: Bug, rows: Rows) -> str:
-    lines = ["", f"## {bug.id}", "", bug.what, ""]
-    for note, habits in _alike({habit: job.plants[bug.id].note for habit, job in JOBS.items()}).items():
+    found = {job: row for job in JOBS if (row := rows.get((job, bug.id))) is not None}
+    checks = Counter(row.check if row.is_right else f"**{row.outcome}**" for row in found.values())
+    if missing := len(JOBS) - len(found):
+        checks["**not run**"] = missing
+    lines = ["", f"## {bug.id}", "", markdown(f"{bug.what} Found by {_counts(checks)}."), ""]
+    for note, jobs in _alike({name: job.plants[bug.id].note for name, job in JOBS.items()}).items():
         if note:
-            lines += [markdown(f"In {' and '.join(f'`{habit}`' for habit in habits)} {note}"), ""]
-    found = {habit: row for habit in JOBS if (row := rows.get((habit, bug.id))) is not None}
-    groups = _alike({habit: _form(row) for habit, row in found.items()})
-    for habits in sorted(groups.values(), key=len, reverse=True):
-        named = ", ".join(habits) if len(habits) <= MOST_NAMED else f"{len(habits)} jobs"
-        lines.append(bullet(f"{named}: *{_sentence(found[habits[0]])}*"))
-    if missing := [habit for habit in JOBS if habit not in found]:
-        lines.append(f"- {', '.join(missing)}: not run")
+            lines += [markdown(f"In {' and '.join(f'`{job}`' for job in jobs)} {note}"), ""]
+    groups = _alike({job: _form(row) for job, row in found.items()})
+    if groups:
+        lines.append(bullet(f"*{_sentence(found[max(groups.values(), key=len)[0]])}*"))
     return "\n".join(lines) + "\n"
+
+
+def _counts(checks: Counter[str]) -> str:
+    return ", ".join(f"{check} ({number})" for check, number in checks.most_common())
 
 
 def _alike(texts: Mapping[str, str]) -> dict[str, list[str]]:
