@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.metadata import EntryPoint
-from pathlib import Path
 from typing import TypeAlias
 
 from chaos.base.families import Member
@@ -16,7 +15,6 @@ from chaos.faults.condition import SECONDS
 from chaos.faults.kind import FaultKind
 from chaos.faults.registered import fault_kind
 from chaos.manual.prose import bullet, cell, doc_of, markdown, module_doc, own_points
-from chaos.manual.shipped import shipped_scenarios, some
 from chaos.plan.rules.parameters import Parameter
 
 _HEAD = f"""\
@@ -25,20 +23,19 @@ _HEAD = f"""\
 Made by `python -m chaos.manual` from the fault kinds themselves. Do not edit. `chaos faults KIND` prints a kind with an
 example, `chaos list --fault KIND` the scenarios that show it.
 
-A fault is one entry of a scenario's `faults`: a kind, a target, a trigger, and the kind's parameters. Which ranks a
-target means, and when a trigger fires, is in [scenario.md](scenario.md#target). A fault counts only when its evidence
-is in the history. `chaos plan` tells what a fault should lead to. How to write another kind:
-[extending.md](../guides/extending.md).
+A fault is an entry of a scenario's `faults`: a kind, a target, a trigger ([scenario.md](scenario.md#target)), and the
+kind's parameters. It counts only when its evidence is in the history. `chaos plan` says what it should lead to. Another
+kind: [extending.md](../guides/extending.md).
 
-An entry has the parameters of the kind, and what differs from these rules:
+A section has what differs from these rules:
 
-- **effect**, as the plan reckons with it: none, and the job trains on.
+- **effect**: none; the job trains on.
 - **missed**: a fault that did not happen as planned makes the verdict *unknown*. It is missed where its process or node
-  has ended without the evidence or in another way, where a rank is not held or says why it could not act, and where a
-  tool or a cluster refuses.
+  has ended without the evidence or in another way, where a rank is not held or could not act, and where a tool or a
+  cluster refuses.
 - **undone by** no step: changes inside a process end with it, and an end cannot be put back. A step is on disk before
   the fault is made.
-{bullet(f"`seconds`: {SECONDS.about}. A condition that vanishes before proves nothing.")}
+{bullet(f"`seconds`: {SECONDS.about}. It is {SECONDS.range}. A condition that vanishes before proves nothing.")}
 - **place**, the phases at which the fault can be made: all that the plan accepts. With a place the agent holds the
   rank.
 - **risk** low: nothing of others is changed. A kind with a risk must be allowed by its name under `allow`.
@@ -54,7 +51,7 @@ _DEFAULT = {
 }
 """Rows that the head of the page explains once, for all kinds with these words."""
 
-_KNOWN_END = re.compile(r"No step: (?:a death cannot be put back|nothing changes outside [^.]*)\.")
+_KNOWN_END = re.compile(r"No step: (?!the cluster)[^.]*\.")
 """Reasons for the lack of an undo step that the head of the page gives."""
 
 _KNOWN_MISS = re.compile(
@@ -69,20 +66,15 @@ _OF_A_FAMILY = ("evidence", "undone by")
 
 _ENOUGH = 3
 
-_SHOWN = 1
-"""Scenarios that an entry names."""
-
 Point: TypeAlias = EntryPoint | Member
 Rows: TypeAlias = dict[str, str]
 
 
-def faults_page(scenarios: Path) -> str:
-    """Return the page. ``scenarios`` is the directory of the shipped scenarios; each kind names those that use it."""
-    used: dict[str, set[str]] = defaultdict(set)
-    for name, cells in shipped_scenarios(scenarios).items():
-        for scenario in cells:
-            for fault in scenario.faults:
-                used[fault.kind].add(name)
+_PREPARED = f"{_NO_STEP} beyond the preparation's. "
+
+
+def faults_page() -> str:
+    """Return the page."""
     families: dict[str, list[Point]] = defaultdict(list)
     for point in own_points("faults"):
         families[point.module.rpartition(".")[0]].append(point)
@@ -92,7 +84,7 @@ def faults_page(scenarios: Path) -> str:
         links = ", ".join(f"[{point.name}](#{point.name})" for point in points)
         table.append(f"| [{family}](#family-{family}) | {links} |")
         sections += [f"## Family: {family}", "", markdown(import_module(package).__doc__), ""]
-        sections += _entries({point: _rows(fault_kind(point.name), used[point.name]) for point in points})
+        sections += _entries({point: _rows(fault_kind(point.name)) for point in points})
     return "\n".join([_HEAD, *table, "", *sections]).rstrip() + "\n"
 
 
@@ -115,7 +107,7 @@ def _bullet(row: tuple[str, str]) -> str:
     return bullet(f"{name if name.startswith('`') else f'**{name}**'}: {text}")
 
 
-def _rows(kind: FaultKind, scenarios: Collection[str]) -> Rows:
+def _rows(kind: FaultKind) -> Rows:
     made = doc_of(kind, "inject")
     rows = {f"`{name}`": _parameter(parameter) for name, parameter in (kind.parameters or {}).items()}
     rows["effect"] = str(kind.effect)
@@ -133,22 +125,22 @@ def _rows(kind: FaultKind, scenarios: Collection[str]) -> Rows:
     if kind.needs:
         rows["needs"] = ", ".join(f"`{need}`" for need in kind.needs)
     if kind.hazard is not None:
-        rows["risk"] = cell(f"{kind.hazard.risk}: {kind.hazard.disturbs} ({kind.hazard.undone})")
-    rows["scenarios"] = some(scenarios, _SHOWN) or "none is shipped"
+        rows["risk"] = cell(f"{kind.hazard.risk}: {kind.hazard.disturbs}")
     return rows
 
 
 def _parameter(parameter: Parameter) -> str:
+    if parameter is SECONDS:
+        return "optional"
     left_out = "optional" if parameter.default is None else f"default {parameter.default}"
-    about = "" if parameter is SECONDS else f"{parameter.about}; "
     values = parameter.range.removeprefix("a number from ").replace("a whole number from ", "whole, ")
-    return cell(f"{about}{values}; {'required' if parameter.required else left_out}")
+    return cell(f"{parameter.about}; {values}; {'required' if parameter.required else left_out}")
 
 
 def _undone_by(kind: FaultKind) -> str:
     """Return what undoes a fault, and what it has prepared before the job."""
     text = _without_known_reasons(_KNOWN_END.sub(f"{_NO_STEP}.", doc_of(kind, "undo_steps")))
-    return f"{text} {doc_of(kind, 'prepare_steps')}" if isinstance(kind, Preparing) else text
+    return f"{text} {doc_of(kind, 'prepare_steps')}".removeprefix(_PREPARED) if isinstance(kind, Preparing) else text
 
 
 def _without_known_reasons(text: str) -> str:

@@ -20,7 +20,7 @@ def pages(scenarios: Path) -> dict[str, Callable[[], str]]:
     """Return the maker of each page. Some pages quote the shipped scenarios, from the directory ``scenarios``."""
     return {
         "reference/scenario.md": lambda: reference(scenario_schema()),
-        "reference/faults.md": lambda: faults_page(scenarios),
+        "reference/faults.md": faults_page,
         "reference/checks.md": checks_page,
         "reference/simulated.md": lambda: simulated_page(scenarios),
         "man/chaos.1": man_page,

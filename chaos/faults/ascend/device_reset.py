@@ -1,6 +1,6 @@
 """``device-reset``: resets the chip that a rank trains on, by ``npu-smi set -t reset``.
 
-The rank's process loses its device, and ends when it next uses it; on a board of several chips others may be hit.
+The rank ends when it next uses the chip. Other chips of the board may be reset too.
 
 On Ascend alone: ``npu-smi set -t reset -i NPU -c CHIP``.
 """
@@ -66,7 +66,7 @@ class DeviceReset(FaultKind):
             self._answers[victim.identity] = self._cards.tools(victim).reset(device.npu, device.chip)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the tool's answer, without which an end proves nothing, and the process's end with an error."""
+        """Return the tool's answer, and the process's end with an error."""
         device = self._cards.of(victim)
         status = job.exit_status(victim.identity)
         if status is None:

@@ -1,6 +1,4 @@
-"""``npu-link-down``: takes the link of a rank's card down, by the vendor's documented tool.
-
-It stays down until it is recovered. Source: MindCluster, constructing a fault.
+"""``npu-link-down``: takes the link of a rank's card down.
 
 On Ascend alone: ``hccn_tool -i ID -link -s down``.
 """
@@ -73,10 +71,8 @@ class NpuLinkDown(FaultKind):
             self._cards.tools(victim).take_link_down(self._cards.of(victim).card)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the vendor tool's report of a network fault of the card.
-
-        An answer that cannot be read is *not yet*.
-        """
+        """Return the vendor tool's report of the card's network fault."""
+        # An answer that cannot be read is *not yet*.
         del job
         device = self._cards.of(victim)
         try:

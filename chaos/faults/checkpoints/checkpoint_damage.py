@@ -112,7 +112,7 @@ class Damage(FaultKind):
         return None if self.find is not None else in_running_jobs(self)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the digests of the original and of the file in its place, which differ."""
+        """Return the differing digests of the original and of the file in its place."""
         del job
         original = kept_file(victim)
         if original is None:

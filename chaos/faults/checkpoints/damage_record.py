@@ -1,11 +1,11 @@
-"""``damage-record``: removes, truncates or corrupts the record of the last checkpoint, or puts the one before there.
+"""``damage-record``: removes, truncates or corrupts the record of the last checkpoint, or restores the one before; the
+checkpoints stay.
 
-MindFormers goes on from the checkpoint in its records: ``rank_R/meta.json`` of each rank in the legacy layout,
-``latest_checkpointed_iteration.txt`` for all in the new one. Megatron has the latter, too, and PyTorch's distributed
-checkpoints have ``.metadata``. The checkpoints stay. ``how`` is ``remove`` (default), ``truncate``, ``corrupt`` (one
-bit of every byte is flipped) or ``stale`` (it names the checkpoint before the newest).
+The record is each rank's ``meta.json`` (legacy layout of MindFormers), ``latest_checkpointed_iteration.txt`` (new
+layout, Megatron) or ``.metadata`` (PyTorch's distributed checkpoints). ``how`` is ``remove`` (default), ``truncate``,
+``corrupt`` (one bit of every byte is flipped) or ``stale`` (it names the checkpoint before the newest).
 
-On Ascend: storage that loses, spoils or brings back a small file.
+On Ascend: storage that loses, damages or restores a small file.
 """
 
 from __future__ import annotations

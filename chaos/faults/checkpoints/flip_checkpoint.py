@@ -1,10 +1,9 @@
-"""``flip-checkpoint``: flips one bit of the newest checkpoint of a rank, as a disk or its cable does.
+"""``flip-checkpoint``: flips one bit of the newest checkpoint of a rank.
 
-With ``where: data`` (default) it is the highest mantissa bit of the largest value of a weight: the number stays
-finite, the file still loads, and only a checksum can tell. With ``where: header`` it is a bit of the file's format
-mark, and the file cannot be read.
+``where: data`` (default) hits the highest mantissa bit of a weight's largest value: the file loads, and only a checksum
+shows the change. ``where: header`` hits the format mark: the file cannot be read.
 
-On Ascend: storage, memory or a link to it that silently changes a bit.
+On Ascend: storage or memory that silently changes a bit.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""``lose-checkpoint``: removes the checkpoints of a rank, with their directory.
-
-The files are kept in the directory of the run, and the undo note says where.
+"""``lose-checkpoint``: removes the checkpoints of a rank, with their directory; the run keeps the files.
 
 On Ascend: the local disk of a node that does not come back.
 """
@@ -30,7 +28,7 @@ class LoseCheckpoint(FaultKind):
     needs_from_start = FROM_START
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Return a note of the files' new place: put back, the job started again would find them."""
+        """Return a note of the files' new place; they are not put back."""
         return [
             UndoStep(
                 f"{fault}-rank-{victim.rank}",
@@ -52,7 +50,7 @@ class LoseCheckpoint(FaultKind):
         directory.rename(kept)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the missing directory, and its files in the place where they are kept."""
+        """Return the missing directory, and its files where they are kept."""
         del job
         if os.path.lexists(rank_directory(victim)):
             return None

@@ -1,8 +1,6 @@
-"""``partial-checkpoint``: leaves the newest checkpoint of a rank its whole length, with the second half never written.
+"""``partial-checkpoint``: replaces the second half of a rank's newest checkpoint by zeros; its length stays.
 
-The file holds zeros there.
-
-On Ascend: power lost before the file's last blocks are on the disk, or a parallel writer that was cut off.
+On Ascend: power lost before the last blocks are written.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """``remove-checkpoint``: removes the newest checkpoint of a rank; its older ones and the files beside it stay.
 
-On Ascend: a file that a clean-up, a full quota or a copy that was broken off has left out.
+On Ascend: a clean-up, a full quota or a broken copy.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""``rename-checkpoint``: gives a rank's newest checkpoint the name of a later step.
+"""``rename-checkpoint``: gives a rank's newest checkpoint the name of a later step, which no rank has reached.
 
-No rank has reached that step: the file's own step is added to the step in its name. The content stays, so a job that
-reads the stored step is not misled.
+The new step is the file's own added to that in its name. Jobs that read the stored step are not misled.
 
-On Ascend: files that a person has copied together, or a job whose names count anew after a recovery.
+On Ascend: files copied by hand, or names that count anew after a recovery.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ class RenameCheckpoint(FaultKind):
         path.rename(other_name(path))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the old name, which has no file, and the new name, whose file has the same content."""
+        """Return the missing old name, and the same content under the new name."""
         del job
         original = kept_file(victim)
         if original is None:

@@ -1,8 +1,8 @@
 """``stale-checkpoint``: puts an older checkpoint of the same rank under the name of its newest one.
 
-The file is sound; only its stored step shows the fault.
+Only the stored step shows the fault.
 
-On Ascend: storage that went back to an earlier state, or a copy that was brought back from the wrong day.
+On Ascend: storage restored to an earlier state.
 """
 
 from __future__ import annotations

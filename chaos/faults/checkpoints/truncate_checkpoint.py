@@ -1,9 +1,9 @@
 """``truncate-checkpoint``: cuts the newest checkpoint of a rank off in the middle.
 
-By default the end lies inside a value. With ``at: record`` it lies between two values of a ``.ckpt``: the rest is a
-sound file with fewer values and without its checksum.
+By default the end lies inside a value. With ``at: record`` it lies between two values of a ``.ckpt``: a sound file with
+fewer values and without its checksum.
 
-On Ascend: a node that goes down before its page cache is written, or storage that runs full.
+On Ascend: a node that fails before it has written its cache.
 """
 
 from __future__ import annotations

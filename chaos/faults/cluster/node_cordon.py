@@ -1,8 +1,8 @@
-"""``node-cordon``: keeps new pods off a node of the cluster; the pods on it go on.
+"""``node-cordon``: keeps new pods off the node of a rank's pod; the pods on it go on.
 
-The node is that of a rank's pod, and must be named in ``cluster.kubernetes.nodes``. It is marked with the run.
+``cluster.kubernetes.nodes`` must name the node. It is marked with the run.
 
-On Ascend: ``kubectl cordon``; a later replacement goes elsewhere.
+On Ascend: ``kubectl cordon``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class NodeCordon(ClusterCondition):
             raise FaultMissed(f"node {host} was cordoned before the run, and stays so")
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the node's object, which says that the node takes no pods."""
+        """Return the node's object, which takes no pods."""
         return answer_if_any(lambda: self.shown(job, victim))
 
     def shown(self, job: Job, victim: Victim) -> dict[str, Any] | None:

@@ -1,9 +1,9 @@
 """``node-drain``: cordons a node of the cluster and evicts the run's own pods on it; others' pods stay.
 
-The target must be a whole node (``node: N``), and the cluster's node be named in ``cluster.kubernetes.nodes``. The
-pod's replacement has to find another node.
+The target must be a whole node (``node: N``), and ``cluster.kubernetes.nodes`` must name the cluster's node. The pod's
+replacement needs another node.
 
-On Ascend: ``kubectl drain`` of a node before its repair.
+On Ascend: ``kubectl drain`` before a repair.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class NodeDrain(PodEvict):
         super().inject(job, victim)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the cordon of the node, the end of the pod by its UID, and the rank's end with the pod."""
+        """Return the node's cordon, the pod's end by its UID, and the rank's end with it."""
         shown = pod_gone(job, victim)
         if shown is None:
             return None

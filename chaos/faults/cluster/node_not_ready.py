@@ -1,9 +1,8 @@
-"""``node-not-ready``: tells the cluster that a node is not ready, as when its kubelet has stopped.
+"""``node-not-ready``: tells the cluster that a node is not ready; the node and its pods go on.
 
-Simulated at the node's status (Ready=False): the node itself, and the pods on it, go on. A running kubelet reports
-ready every 10 s, so the status is written again until there is proof, and does not last. The cluster evicts pods that
-do not tolerate this status (by default after 300 s), others' pods too. The cluster's node must be named in
-``cluster.kubernetes.nodes``.
+``cluster.kubernetes.nodes`` must name the node. Its status (Ready=False) is written again until there is proof, since a
+running kubelet reports ready every 10 s; so it does not last. The cluster evicts pods that do not tolerate it (by
+default after 300 s), also pods of others.
 
 On Ascend: a node whose kubelet has stopped.
 """
@@ -54,7 +53,7 @@ class NodeNotReady(FaultKind):
     )
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Say that the node is ready again, if this run holds it, and check that it stays ready."""
+        """Report the node ready, if this run holds it, and check that it stays so."""
         return release_steps(fault, victims, "make ready")
 
     def inject(self, job: Job, victim: Victim) -> None:
@@ -70,7 +69,7 @@ class NodeNotReady(FaultKind):
         ask_with_retries(mark)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the taint by the cluster's own controller: the node is not ready."""
+        """Return the taint *not ready* by the cluster's own controller."""
         run_client, host = pod_node(job, victim).run_client, host_of(victim)
 
         def taints_now() -> list[str]:

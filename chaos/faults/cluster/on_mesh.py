@@ -46,7 +46,7 @@ class OnMesh(ClusterCondition):
         """Return the object for one pod."""
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Delete the object, and check that it goes: Chaos Mesh keeps it until the fault has been removed."""
+        """Delete the object; Chaos Mesh keeps it until the fault is removed."""
         nodes = {victim.identity.node: victim for victim in victims if victim.identity.node is not None}
         kind = self.resource.kind
         return [
@@ -74,7 +74,7 @@ class OnMesh(ClusterCondition):
             raise
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return Chaos Mesh's word, in the object's status, that it has made the fault in that very pod."""
+        """Return the status of Chaos Mesh's object, by which the fault is in that very pod."""
         return answer_if_any(lambda: self.shown(job, victim))
 
     def shown(self, job: Job, victim: Victim) -> dict[str, Any] | None:

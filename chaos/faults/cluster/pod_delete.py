@@ -1,9 +1,8 @@
 """``pod-delete``: deletes a pod with all of its ranks; the cluster makes another in its place.
 
-The target must be a whole node (``node: N``). The new pod has another UID and perhaps another node
-(``pod.rescheduled``).
+The target must be a whole node (``node: N``). The new pod may be on another node (``pod.rescheduled``).
 
-On Ascend: ``kubectl delete pod``, or a rescheduling of the pod by MindCluster.
+On Ascend: a rescheduling by MindCluster.
 """
 
 from __future__ import annotations

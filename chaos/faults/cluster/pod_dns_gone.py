@@ -1,8 +1,8 @@
 """``pod-dns-gone``: stops name resolution in a pod; addresses are reached as before.
 
-Made by Chaos Mesh, where it is installed with its DNS server.
+Chaos Mesh needs its DNS server.
 
-On Ascend: the cluster's DNS (CoreDNS) does not answer, so a rank that starts again does not find the scheduler.
+On Ascend: CoreDNS does not answer.
 """
 
 from __future__ import annotations

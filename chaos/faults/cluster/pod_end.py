@@ -40,5 +40,5 @@ class PodEnd(FaultKind):
         order_once(victim, node, lambda: self.order(node))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the end of the pod by its UID, and the rank's process, which was killed with it."""
+        """Return the pod's end by its UID, and the rank's end with it."""
         return pod_gone(job, victim)

@@ -1,6 +1,6 @@
-"""``pod-evict``: evicts a pod through the API, as a drain does; disruption budgets count.
+"""``pod-evict``: evicts a pod through the API, as a drain does.
 
-The target must be a whole node (``node: N``). Where a disruption budget forbids it, the fault is missed.
+The target must be a whole node (``node: N``). The fault is missed where a disruption budget forbids it.
 
 On Ascend: ``kubectl drain`` of the node.
 """

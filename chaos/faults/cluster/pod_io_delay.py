@@ -1,6 +1,6 @@
 """``pod-io-delay``: delays each call of a pod on a file of the run's volume.
 
-Made by Chaos Mesh, where it is installed. On Ascend: shared storage that is overloaded by other jobs, or far away.
+On Ascend: shared storage that is overloaded or far away.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class PodIoDelay(OnMesh):
     rights = rights(IO_CHAOS)
     parameters = MappingProxyType(
         {
-            "latency": Parameter("how much longer each call takes, in milliseconds", least=1, most=1000, required=True),
+            "latency": Parameter("delay of each call, in ms", least=1, most=1000, required=True),
             **LASTS,
         }
     )

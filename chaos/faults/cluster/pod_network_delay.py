@@ -1,6 +1,6 @@
 """``pod-network-delay``: delays a pod's packets to the other pods of the run.
 
-Made by Chaos Mesh, where it is installed. On Ascend: an overloaded switch of the network between hosts.
+On Ascend: an overloaded switch of the host network.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ class PodNetworkDelay(OnMesh):
     rights = rights(NETWORK_CHAOS)
     parameters = MappingProxyType(
         {
-            "latency": Parameter("how much longer a packet takes, in milliseconds", least=1, most=1000, required=True),
-            "jitter": Parameter("how much that varies, in milliseconds", least=0, most=1000, default=0),
+            "latency": Parameter("delay of each packet, in ms", least=1, most=1000, required=True),
+            "jitter": Parameter("how much more or less, in ms", least=0, most=1000, default=0),
             **LASTS,
         }
     )

@@ -1,7 +1,6 @@
-"""``pod-network-loss``: drops a share of a pod's packets to the other pods of the run.
+"""``pod-network-loss``: drops a share of a pod's packets to the other pods of the run; TCP sends them again.
 
-Made by Chaos Mesh, where it is installed. On Ascend: a bad cable or port in the host network; TCP sends lost packets
-again.
+On Ascend: a bad cable or port in the host network.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class PodNetworkLoss(OnMesh):
     rights = rights(NETWORK_CHAOS)
     parameters = MappingProxyType(
         {
-            "percent": Parameter("how many of a hundred packets", least=0.1, most=50, required=True),
+            "percent": Parameter("percentage of packets", least=0.1, most=50, required=True),
             **LASTS,
         }
     )

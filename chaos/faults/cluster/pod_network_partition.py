@@ -1,6 +1,6 @@
 """``pod-network-partition``: drops all traffic between a pod and the other pods of the run.
 
-Made by Chaos Mesh, where it is installed. On Ascend: a switch or a host's port that drops everything for a moment.
+On Ascend: a switch that drops everything for a moment.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class PodNetworkPartition(OnMesh):
     parameters = MappingProxyType(
         {
             "seconds": Parameter(
-                "how long, in seconds; longer, and MindIO TFT takes ranks for lost whose heartbeat it misses",
+                "how long, in seconds; after longer MindIO TFT takes ranks for lost",
                 least=0.1,
                 most=2,
                 required=True,

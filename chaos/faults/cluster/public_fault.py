@@ -1,10 +1,10 @@
-"""``public-fault``: tells MindCluster of a fault of a node's NPUs, as an outside monitor would.
+"""``public-fault``: tells MindCluster of a fault of a node's NPUs, as an outside monitor would; no NPU is touched.
 
-Simulated at ClusterD's input: no NPU is touched. A ConfigMap of the run, one for each node, has the message *occur*,
-and *recover* at the end. Without ``devices`` it is about NPU 0. MindCluster's reaction depends on the code's level,
-and the plan expects none: take a code of level NotHandle or SubHealth, or write the required reaction in ``expect``.
+A ConfigMap of the run sends ClusterD *occur*, and *recover* at the end. Without ``devices`` it is about NPU 0. The
+code's level decides MindCluster's reaction, and the plan expects none: use a code of level NotHandle or SubHealth, or
+write the reaction in ``expect``.
 
-On Ascend: a fault seen by CCAE, pingmesh and such.
+On Ascend: a fault reported by CCAE or pingmesh.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class PublicFaultKind(ClusterCondition):
     )
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Tell ClusterD that the fault has recovered: removing the ConfigMap alone clears nothing."""
+        """Tell ClusterD that the fault has recovered."""
         return [
             UndoStep(
                 f"{fault}-{host}",
@@ -101,7 +101,7 @@ class PublicFaultKind(ClusterCondition):
             raise FaultMissed(str(error)) from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the fault's entry, by its id and node, in ClusterD's statistics of public faults."""
+        """Return the fault's entry in ClusterD's statistics, by its id and node."""
         return answer_if_any(lambda: self.shown(job, victim))
 
     def shown(self, job: Job, victim: Victim) -> dict[str, Any] | None:

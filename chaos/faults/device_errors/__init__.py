@@ -1,5 +1,5 @@
 """Faults that the device reports to its rank as an error.
 
-An error of a device is a ``RuntimeError``, raised at the framework's seam. MindSpore classifies it by its text, and
-MindSpore's reaction is genuine.
+The error is a ``RuntimeError`` with MindSpore's text for it, raised at the framework's seam. MindSpore's reaction is
+genuine.
 """

@@ -1,10 +1,9 @@
-"""``ecc``: raises an HBM multi-bit ECC error, a memory error with the time of its event.
+"""``ecc``: raises an HBM multi-bit ECC error (ACL 507054), a memory error with the time of its event.
 
-The text is MindSpore's for ACL error 507054 with the device's own line behind it, which ends in the time of the event.
-MindSpore compares this with the times of the optimizer update: an error during the update cannot be repaired.
+MindSpore compares this time with those of the optimizer update: an error during the update cannot be repaired.
 ``strategy`` is as in ``uce``.
 
-On Ascend: an HBM double-bit error, event 0x80e01801; no tool makes one.
+On Ascend: an HBM double-bit error, event 0x80e01801.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """``exception``: raises a Python exception in a rank, in the middle of a step.
 
-MindSpore's wrapper round the training repairs errors whose text it knows: this error is reported to the SDK as
-unknown, so the rank counts as lost. Without the SDK the process ends with a traceback and exit code 1.
+MindSpore does not know its text and reports an unknown error to the SDK, so the rank counts as lost. Without the SDK
+the process ends with exit code 1.
 
-On Ascend: a defect in the script, a callback or the data, or a device error that MindSpore does not classify.
+On Ascend: a defect in the script, or an unclassified device error.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ DEFAULT_TEXT = "made by a fault of the kind exception"
 
 PARAMETERS: Parameters = MappingProxyType(
     {
-        "type": Parameter("the name of a built-in exception", words=TYPES, default=TYPES[0]),
+        "type": Parameter("a built-in exception", words=TYPES, default=TYPES[0]),
         "text": Parameter("its text", text=True, default=DEFAULT_TEXT),
     }
 )

@@ -1,8 +1,6 @@
-"""``hcce``: makes a communication operator fail, and its retries with it.
+"""``hcce``: makes a communication operator fail, and its retries with it (ACL 507904).
 
-The text is MindSpore's for ACL error 507904, raised at the framework's seam.
-
-On Ascend: a broken link or switch, behind HCCL's own retry of the operator.
+On Ascend: a broken link or switch, after HCCL's own retry.
 """
 
 from __future__ import annotations

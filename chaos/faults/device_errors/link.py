@@ -1,9 +1,9 @@
 """``link``: takes a rank's link of the parameter plane down: its collective neither sends nor receives any more.
 
-The ranks are held at their all-reduce. No process ends and no connection is closed: all ranks wait until the
-collective gives up (HCCL_EXEC_TIMEOUT) or, on the rank whose link it is, until the watchdog finds the error.
+No process ends and no connection is closed. The ranks wait in their all-reduce until the collective gives up
+(HCCL_EXEC_TIMEOUT) or the target's watchdog finds the error.
 
-On Ascend: a broken network port or cable of the NPU, or ``hccn_tool -i ID -link -s down``.
+On Ascend: a broken network port or cable of the NPU.
 """
 
 from __future__ import annotations

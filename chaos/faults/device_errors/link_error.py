@@ -1,10 +1,8 @@
 """``link-error``: makes the device report that the link to another one is broken, ACL error 507056.
 
-MindSpore 2.10 does not classify this error (``GetErrorType``) and reports an unknown one to the SDK, so the rank
-counts as lost. The error is raised at the framework's seam. With ``link`` the link is silent, and the collective
-waits.
+MindSpore 2.10 reports an unknown error to the SDK, so the rank counts as lost. ``link`` is the silent fault.
 
-On Ascend: the link between two devices breaks while they exchange data; no tool makes one.
+On Ascend: the link between two devices breaks.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""``suspect-remote``: makes the device of a rank suspect another one of a memory error that shows in a remote access.
+"""``suspect-remote``: makes the device of a rank suspect another one of a memory error (ACL 507057), while gradients
+are exchanged.
 
-The text is MindSpore's for ACL error 507057, raised at the framework's seam, in the accessing rank, while the
-gradients are exchanged. MindSpore reports it to the SDK like a failed communication, so HCCE answers; no rank's memory
-is lost here.
+MindSpore reports a failed communication to the SDK, so HCCE answers. No rank's memory is lost here.
 
-On Ascend: a rank reads damaged memory of its neighbour's device; no tool makes one.
+On Ascend: a rank reads damaged memory of its neighbour's device.
 """
 
 from __future__ import annotations

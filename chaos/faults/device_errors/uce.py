@@ -1,10 +1,9 @@
-"""``uce``: raises an uncorrectable error in the device's memory.
+"""``uce``: raises an uncorrectable error in the device's memory (ACL 507053).
 
-The text is MindSpore's for ACL error 507053 (device memory), raised at the framework's seam. ``strategy`` is the
-device's classification. ``high level`` (default): memory in use was hit, so the weights and the optimizer state of the
-rank are lost; in a rehearsal they really are NaN from then on. ``low level``: the memory held nothing that is needed.
+``strategy`` is the device's classification. ``high level`` (default): weights and optimizer state of the rank are lost;
+in a rehearsal they become NaN. ``low level``: the memory held nothing that is needed.
 
-On Ascend: an HBM error that the driver reports while the step runs; no tool makes one.
+On Ascend: an HBM error.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """``connection-reset``: resets TCP connections of one port between the targets' nodes and the others.
 
-Both ends get an error (ECONNABORTED, ECONNRESET) at once, and may connect again; packets on their way are lost. A
-connection counts with the port at either end: at node 0 all other nodes' connections to the controller are reset, at
-another node its own. A communicator loses its links by the kind ``link``.
+Both ends get an error (ECONNABORTED, ECONNRESET) at once, and may connect again; packets on their way are lost. The
+port may be at either end: at node 0 all nodes' connections to the controller are reset, elsewhere the node's own. Use
+``link`` for a communicator.
 
-On Ascend: a firewall or a host's stack that forgets its connections and answers with RST, as after a failover.
+On Ascend: a firewall that forgets its connections, as after a failover.
 """
 
 from __future__ import annotations
@@ -79,9 +79,9 @@ class ConnectionReset(FaultKind):
         record.write_text(json.dumps(resets), "utf-8")
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the connections, each reset at both ends by the kernel's word.
+        """Return the connections, which the kernel has reset at both ends.
 
-        Raises FaultMissed where they are not on record.
+        Raises FaultMissed without a record of them.
         """
         node, there = own_and_others(job, victim)
         try:

@@ -44,7 +44,7 @@ class Impaired(OnNetwork):
             raise missed(error) from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the round trips of echoes from the rank's node to the others, and the count of packets so far.
+        """Return the round trips of echoes to the other nodes, and the count of packets.
 
         Raises FaultMissed on an end.
         """

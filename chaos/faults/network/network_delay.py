@@ -1,10 +1,9 @@
-"""``network-delay``: delays the packets sent to the targets' nodes.
+"""``network-delay``: delays the packets sent to the targets' nodes; their own packets are not delayed.
 
-The kernel's netem (tc-netem(8)) does this, else a relay of the run's own; the plan says which. On hosts it is netem:
-without it the run is refused. With a jitter netem lets packets overtake each other, the relay does not. Packets from
-the nodes themselves are not delayed.
+The kernel's netem does this, else a relay of the run's own; the plan says which. Hosts need netem: without it the run
+is refused. With a jitter netem reorders packets, the relay does not.
 
-On Ascend: a switch with full queues, or traffic on another way.
+On Ascend: a switch with full queues.
 """
 
 from __future__ import annotations
@@ -27,8 +26,8 @@ class NetworkDelay(Impaired):
     name = "network-delay"
     parameters = MappingProxyType(
         {
-            "milliseconds": Parameter("how long each packet waits, in ms", least=1, most=1000, required=True),
-            "jitter": Parameter("how much more or less, in ms; none waits less than not at all", most=1000, default=0),
+            "milliseconds": Parameter("delay of each packet, in ms", least=1, most=1000, required=True),
+            "jitter": Parameter("how much more or less, in ms", most=1000, default=0),
             **LASTS,
         }
     )

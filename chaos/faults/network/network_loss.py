@@ -1,9 +1,9 @@
-"""``network-loss``: drops a share of the packets sent to the targets' nodes.
+"""``network-loss``: drops a share of the packets sent to the targets' nodes; TCP sends them again.
 
-TCP sends lost packets again. The kernel's netem (tc-netem(8)) drops them, else a relay of the run's own, with the
-fault's name as its seed; on hosts their packet filter. The plan says which.
+The kernel's netem drops them, else a relay of the run's own (the fault's name is its seed); on hosts their packet
+filter. The plan says which.
 
-On Ascend: a bad cable or optical module, or a congested switch.
+On Ascend: a bad cable, or a congested switch.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class NetworkLoss(Impaired):
     parameters = MappingProxyType(
         {
             "percent": Parameter(
-                "percentage of packets; with more, missed heartbeats may make MindIO TFT take a rank for lost",
+                "percentage of packets; with more MindIO TFT may take ranks for lost",
                 least=0.5,
                 most=10,
                 required=True,

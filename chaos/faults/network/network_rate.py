@@ -1,9 +1,8 @@
 """``network-rate``: limits the rate at which packets reach the targets' nodes.
 
-The router between the nodes sends at that rate (tc-tbf(8)); packets wait in it for up to a second, and packets without
-room are lost and sent again.
+Packets wait up to a second; packets without room are lost and sent again.
 
-On Ascend: a port that has fallen back to a lower rate, or a full network.
+On Ascend: a port with a reduced rate.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ class NetworkRate(OnNetwork):
     shows_when_let_go = True  # nobody sends to a rank that is held, and all others wait for it
     needs = ("tbf",)
     parameters = MappingProxyType(
-        {"kbit": Parameter("kilobits a second", least=8, most=100_000_000, whole=True, required=True), **LASTS}
+        {"kbit": Parameter("kilobits per second", least=8, most=100_000_000, whole=True, required=True), **LASTS}
     )
 
     def inject(self, job: Job, victim: Victim) -> None:

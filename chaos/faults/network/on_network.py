@@ -25,7 +25,7 @@ FROM_START = "needs nodes with a network of the run's own, which only a scenario
 BRIEFLY: Mapping[str, Parameter] = MappingProxyType(
     {
         "seconds": Parameter(
-            "how long, in seconds; for longer MindIO TFT takes ranks for lost, which is not planned",
+            "how long, in seconds; after longer MindIO TFT takes ranks for lost",
             least=0.1,
             most=2,
             required=True,
@@ -42,7 +42,7 @@ class OnNetwork(Condition):
     needs_from_start = FROM_START
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Take the fault's rules out of the run's network, or off the hosts, where they also go with their helper."""
+        """Remove the fault's rules from the run's network or the hosts, where they also go with their helper."""
         nodes = sorted({victim.identity.node for victim in victims if victim.identity.node is not None})
         arguments: dict[str, Any] = {
             "run_dir": str(victims[0].record.parent.parent.resolve()),

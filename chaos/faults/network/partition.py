@@ -1,16 +1,14 @@
 """``partition``: drops all traffic between the targets' nodes and every other node.
 
-The router between the nodes drops the packets, or the receiving host does; no process gets an error, and no connection
-is closed. Afterwards TCP sends the lost packets again. With ``direction: out`` only packets from the targets' nodes
-are lost.
+No process gets an error, and no connection is closed. Afterwards TCP sends the lost packets again. With ``direction:
+out`` only packets from the targets' nodes are lost.
 
-Up to 2 seconds go unnoticed. In a longer partition the SDK's controller misses the heartbeats and gives the targets'
-ranks up: after at most 18 seconds with the timings ``fast``, and 55 with the vendor's. The others save the end-of-life
-checkpoint and exit. So a long partition must cut whole nodes from the controller's node, both ways, with TTP on. The
-ranks that were cut off live on: with ``seconds`` they find no controller when the network comes back, and have to end
-by themselves; without, they end with the launch.
+Up to 2 seconds go unnoticed. After at most 18 seconds with the timings ``fast`` (55 with the vendor's) the SDK's
+controller gives the targets' ranks up; the others save the end-of-life checkpoint and exit. So a long partition must
+cut whole nodes from the controller's node, both ways, with TTP on. The ranks that were cut off live on. With
+``seconds`` they must end by themselves when the network returns without a controller; else they end with the launch.
 
-On Ascend: a switch or a host's port that drops everything, for a moment or for long.
+On Ascend: a switch or port that drops everything.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ class Partition(OnNetwork):
     parameters = MappingProxyType(
         {
             "seconds": Parameter(
-                f"up to {UNNOTICED:g} seconds, or from 18 (timings fast) or 55 (vendor); else to the launch's end",
+                f"up to {UNNOTICED:g} seconds, or from 18 (fast) or 55 (vendor); else to the launch's end",
                 least=0.1,
                 most=600,
             ),
@@ -56,7 +54,7 @@ class Partition(OnNetwork):
             raise missed(error) from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the kernel's treatment of packets each way, the cut connections, and the echoes: none returns.
+        """Return the packets that the kernel drops each way, the cut connections, and the unanswered echoes.
 
         Raises FaultMissed if nothing goes that way.
         """

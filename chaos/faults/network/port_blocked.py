@@ -1,11 +1,8 @@
 """``port-blocked``: drops the packets to one TCP port of the targets' nodes; all other traffic passes.
 
-The router between the nodes drops these packets, or the receiving host does; no process gets an error, and no
-connection is closed. Afterwards TCP sends the lost packets again. So the heartbeats can be cut off while the
-collectives pass, or the other way round.
+No process gets an error, and no connection is closed. Afterwards TCP sends the lost packets again.
 
-On Ascend: a firewall or a security group that drops the packets to the controller, the scheduler, or HCCL's sockets on
-the host (from HCCL_IF_BASE_PORT on).
+On Ascend: a firewall that drops packets to controller, scheduler or HCCL's host sockets.
 """
 
 from __future__ import annotations
@@ -34,7 +31,7 @@ class PortBlocked(OnNetwork):
             "port": PORT,
             **BRIEFLY,
             "direction": Parameter(
-                "what is lost: what is sent to the port, or also what comes back from it",
+                "packets to the port, or also those from it",
                 words=("in", "both"),
                 default="in",
             ),
@@ -50,7 +47,7 @@ class PortBlocked(OnNetwork):
             raise missed(error) from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the kernel's treatment of packets to the port and to another one; only the other answers.
+        """Return the kernel's treatment of two ports, of which only the other one answers.
 
         Raises FaultMissed if no connection exists.
         """

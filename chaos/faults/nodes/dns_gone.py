@@ -1,9 +1,8 @@
 """``dns-gone``: stops name resolution on the targets' nodes; addresses are reached as before.
 
-The container's resolvers are made unreachable in its network namespace: a look-up fails at once ("Temporary failure in
-name resolution"). Names in ``/etc/hosts`` need no resolver. This host's own resolver is neither used nor changed.
+A look-up fails at once ("Temporary failure in name resolution"). Names in ``/etc/hosts`` still resolve.
 
-On Ascend: the cluster's DNS (CoreDNS) does not answer, so a rank that starts again does not find the scheduler.
+On Ascend: CoreDNS does not answer, so a restarted rank does not find the scheduler.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class DnsGone(Condition):
         make_once(victim, node, lambda _: node.names_cut() != [], lambda: node.cut_names(before))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return a name that a new program no longer resolves, though it reaches the address.
+        """Return a name that no longer resolves, though its address is reached.
 
         Raises FaultMissed if the rank has ended.
         """

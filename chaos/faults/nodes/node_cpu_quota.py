@@ -1,6 +1,6 @@
 """``node-cpu-quota``: limits all ranks of a node together to a share of the processor's time.
 
-On Ascend: a pod with too low a limit of processor time, or a host that others load.
+On Ascend: a pod with a low limit of processor time, or a loaded host.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ class NodeCpuQuota(Condition):
     shows_when_let_go = True  # a rank that is held at a barrier uses none of its share
     parameters = MappingProxyType(
         {
-            "cores": Parameter("how many cores' time the node gets", least=0.01, most=256, required=True),
+            "cores": Parameter("cores' time for the node", least=0.01, most=256, required=True),
             **LASTS,
         }
     )
     needs_from_start = NEEDS_NODES
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Give each node all processor time again."""
+        """Restore each node's processor time."""
         return restore_steps(fault, victims, "processors", "give all processor time back to")
 
     def inject(self, job: Job, victim: Victim) -> None:
@@ -41,7 +41,7 @@ class NodeCpuQuota(Condition):
         make_once(victim, node, lambda shown: node.quota() > 0, lambda: node.limit_processors(cores))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the platform's quota of the node, and the number of periods in which the kernel let it wait.
+        """Return the node's quota, and the kernel's count of its waits.
 
         Raises FaultMissed if the rank has ended.
         """

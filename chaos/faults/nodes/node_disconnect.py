@@ -2,7 +2,7 @@
 
 Its processes live on, without any packet.
 
-On Ascend: the host's network is cut, and the others miss the heartbeats of its ranks.
+On Ascend: a host without its network.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ class NodeEnd(FaultKind):
     needs_from_start = NEEDS_NODES
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Return no step: a death cannot be put back. The next launch has the node again, as new."""
+        """Return no step: a death cannot be put back. The next launch has a new node."""
         del fault, victims
         return []
 
@@ -44,7 +44,7 @@ class NodeEnd(FaultKind):
         make_once(victim, node, self.is_made, lambda: act(node))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the platform's record of the node, and the exit status of the rank's process."""
+        """Return the platform's record of the node's end, and the rank's exit status."""
         shown = node_of(job, victim).shown()
         if not self.is_made(shown):
             return None

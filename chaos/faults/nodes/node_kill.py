@@ -1,8 +1,6 @@
 """``node-kill``: ends a node at once, with everything on it.
 
-The node's first process is killed, by which the kernel ends all others.
-
-On Ascend: a host that loses its power, or a pod that is killed; the cluster starts another one.
+On Ascend: a host without power, or a killed pod.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ class NodeKill(NodeEnd):
         self.end_node(job, victim, lambda node: node.kill())
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the platform's record of the node, and the exit status of the rank's process."""
+        """Return the platform's record of the node's end, and the rank's exit status."""
         evidence = super().evidence(job, victim)
         if evidence is not None:
             evidence["told_by"] = evidence["told_by"] or "the kernel, by the remote helper"

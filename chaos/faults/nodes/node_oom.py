@@ -1,11 +1,10 @@
-"""``node-oom``: leaves a node hardly more memory than it uses; its ranks take more, and the kernel ends them.
+"""``node-oom``: lowers a node's memory limit to a little more than it uses; its ranks take more, and the kernel ends
+them.
 
-The limit of the node's container is lowered while it runs; then each rank of the node takes memory, page by page,
-until the OOM killer ends it. The machine's memory is never short. While the kernel looks for memory to reclaim, the
-ranks stand still: on a busy machine for 15 s (observed with Docker, Linux 6.18). So their silence may be noticed
-before their end.
+The machine's memory is never short. While the kernel reclaims memory the ranks stand still, on a busy machine for 15 s,
+so their silence may be noticed before their end.
 
-On Ascend: a pod whose memory limit is too low for all of its ranks.
+On Ascend: a pod whose memory limit is too low for its ranks.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ class NodeOutOfMemory(OwnEnd):
     needs_from_start = NEEDS_NODES
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Give each node the memory of its host back."""
+        """Restore each node's memory."""
         return restore_steps(fault, victims, "memory", "give the host's memory back to")
 
     def inject(self, job: Job, victim: Victim) -> None:
@@ -48,7 +47,7 @@ class NodeOutOfMemory(OwnEnd):
         victim.answer({"message": "act", "act": "oom", "most": limit + DEFAULT * _MEBIBYTE})
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return SIGKILL as exit status, the platform's word on the lack of memory, and the kernel's count of kills."""
+        """Return SIGKILL as exit status, the platform's report of it, and the kernel's count of kills."""
         status = job.exit_status(victim.identity)
         if status is None:
             return None

@@ -1,8 +1,8 @@
-"""``node-pause``: stops everything on a node; undone by letting it go on.
+"""``node-pause``: freezes everything on a node; undone by letting it go on.
 
-Its processes are frozen; connections stay, and no process answers.
+Connections stay, and no process answers.
 
-On Ascend: a host that hangs, so only the heartbeats of its ranks are missed.
+On Ascend: a host that hangs.
 """
 
 from __future__ import annotations

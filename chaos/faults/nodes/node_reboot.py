@@ -1,9 +1,8 @@
 """``node-reboot``: reboots the machine that a rank runs on, with everything on it.
 
-The platform must be able to reboot its nodes and to distinguish their boots; the plan refuses it on the platform
-local, where the harness runs. A node that is in another boot already was not rebooted by this fault.
+The platform must be able to reboot its nodes and to distinguish their boots. The plan refuses it on the platform local.
 
-On Ascend: ``reboot``, after which the cluster starts the pod anew.
+On Ascend: ``reboot``.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ class NodeReboot(FaultKind):
     )
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Return no step: a reboot cannot be put back. The return of the node is part of the evidence."""
+        """Return no step: a reboot cannot be put back. The node comes back by itself, or not at all."""
         del fault, victims
         return []
 
@@ -64,7 +63,7 @@ class NodeReboot(FaultKind):
             nodes.reboots.add(order)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the node's new boot, when it answers again, and the boot of the rank's process."""
+        """Return the node's new boot, and the boot of the rank's process."""
         nodes, node = _node(job, victim)
         boot = nodes.boot_of_node(node)
         if boot is None or boot == victim.identity.boot:

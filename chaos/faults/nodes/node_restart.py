@@ -1,8 +1,8 @@
-"""``node-restart``: ends a node with everything on it, and starts it again at once, with nothing on it.
+"""``node-restart``: ends a node with everything on it, and starts it again at once, empty.
 
-Its ranks are gone; only the cluster starts them there again.
+Only the cluster starts its ranks there again.
 
-On Ascend: a container that its runtime restarts (restartPolicy), or a host that is back before it is missed.
+On Ascend: a container that its runtime restarts, or a fast reboot.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class NodeRestart(NodeEnd):
         self.end_node(job, victim, lambda node: node.restart())
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the platform's record of a node that was started after the launch, and the rank's exit status."""
+        """Return the platform's record of the node's new start, and the rank's exit status."""
         return super().evidence(job, victim)
 
     def is_made(self, shown: dict[str, Any]) -> bool:

@@ -2,7 +2,7 @@
 
 The ranks get no signal. The recovery is measured from the node's end on.
 
-On Ascend: a pod that is deleted, or a container that is stopped, whose start script does not pass SIGTERM on.
+On Ascend: a deleted pod whose start script does not pass SIGTERM on.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class NodeStop(NodeEnd):
         self.end_node(job, victim, lambda node: node.stop(float(victim.parameters.get("grace", DEFAULT))))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the platform's record of the node and the time of its end, and the rank's exit status."""
+        """Return the platform's record of the node's end, and the rank's exit status."""
         return super().evidence(job, victim)
 
 

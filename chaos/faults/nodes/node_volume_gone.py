@@ -1,9 +1,8 @@
-"""``node-volume-gone``: takes the volume with the job's checkpoints from one node, and from no other.
+"""``node-volume-gone``: takes the volume with the job's checkpoints from one node only, until the next launch.
 
-The job's directory vanishes in the mount namespace of the node's container: the kernel answers with ENOENT, and open
-files stay open. No saved file is touched. The node has the volume again with the next launch.
+The kernel answers with ENOENT. Open files stay open, and no saved file is touched.
 
-On Ascend: shared storage that one host has lost (a dropped NFS mount, a detached volume).
+On Ascend: a dropped NFS mount, or a detached volume.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class NodeVolumeGone(FaultKind):
         make_once(victim, node, lambda _: before is not None and before.removed, lambda: node.take_directory(directory))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the removed directory that the rank's process sees, and the kernel's refusal of a file there."""
+        """Return the removed directory that the rank sees, and the kernel's refusal of a file."""
         node, directory = node_of(job, victim), directory_of(victim)
         mount = _mount_of_rank(job, victim, node)
         if mount is None or not mount.removed:

@@ -1,9 +1,9 @@
 """``pause``: pauses the training of all ranks after a step, as the cluster's manager would (TSP).
 
-The order goes to the process with the SDK's controller. ``seconds`` is how long all ranks stay paused (from the moment
-when the last one is); ``switch: true`` switches the network to its backup meanwhile.
+``seconds`` is how long all ranks stay paused, from the last rank's pause on. ``switch: true`` switches the network to
+its backup meanwhile.
 
-On Ascend: MindCluster pauses the job through the SDK's controller, to switch a degraded network.
+On Ascend: MindCluster switches a degraded network.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Pause(Lasting):
     effect = PAUSE
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Let the training go on. It does by itself when the harness is gone; the step makes sure of it."""
+        """Let the training go on, as it also does when the harness is gone."""
         ranks = [{"record": str(victim.record), **asdict(victim.identity)} for victim in victims]
         return [UndoStep(f"{fault}-continue", fault, "continue-training", {"ranks": ranks}, "let the training go on")]
 

@@ -1,8 +1,7 @@
-"""``abort``: makes a rank call abort(), as C++ does for an uncaught exception; the kernel ends it with SIGABRT.
+"""``abort``: makes a rank call abort(), as C++ does for an uncaught exception; the kernel ends it with SIGABRT, without
+a core image.
 
-A core image is not written.
-
-On Ascend: ``terminate called after throwing …`` in MindSpore's or CANN's threads, a failed check, a corrupted heap.
+On Ascend: a failed check or an uncaught exception in MindSpore or CANN.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""``clock-skew``: sets the wall clock of a rank wrong by ``offset`` seconds, from the trigger until its process ends.
+"""``clock-skew``: sets the wall clock of a rank's Python wrong by ``offset`` seconds, until its process ends.
 
-The agent wraps ``time.time`` and ``time.time_ns`` of the rank's Python, so the time stamps of Python code (its logging
-too) are wrong. The time of the machine and of native code is right, and so are the histories.
+``time.time`` and ``time.time_ns`` are wrong, and so the time stamps of Python's logging. The machine, native code and
+the histories keep the right time.
 
-On Ascend: a host whose clock was set, or is not kept by NTP, so logs and leases of its ranks are off.
+On Ascend: a host without NTP.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from chaos.plan.rules.required_place import RequiredPlace
 
 _MOST = 10 * 365 * 86400.0
 
-_OFFSET = Parameter("seconds that its clock is ahead; behind, if negative", least=-_MOST, most=_MOST, required=True)
+_OFFSET = Parameter("seconds ahead; behind, if negative", least=-_MOST, most=_MOST, required=True)
 PARAMETERS: Parameters = MappingProxyType({"offset": _OFFSET})
 
 
@@ -39,7 +39,7 @@ class ClockSkew(InRank):
         return {"message": "act", "act": self.name, "offset": victim.parameters["offset"]}
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the offset that the rank itself has then seen. Raises FaultMissed if it has ended without a record."""
+        """Return the offset that the rank has seen. Raises FaultMissed if it has ended without a record."""
         acting = own_proof(job, victim, "fault.acting", "its clock was changed", self._is_it)
         return None if acting is None else {"signal": None, "act": self.name, "seen": acting.get("seen")}
 

@@ -1,8 +1,8 @@
 """``data-stall``: delays the next batch of a rank by ``seconds``.
 
-The rank waits where the batch is handed over to the step; the others wait for it in the all-reduce.
+The other ranks wait for it in the all-reduce.
 
-On Ascend: slow storage or a slow host, so the data queue of the device runs empty.
+On Ascend: slow storage or a slow host.
 """
 
 from __future__ import annotations
@@ -18,8 +18,6 @@ from chaos.plan.rules.required_place import RequiredPlace
 KIND = Hanging(
     "data-stall",
     NONE,
-    parameters=MappingProxyType(
-        {SECONDS: Parameter("seconds by which the batch comes late", least=0.001, most=86400, required=True)}
-    ),
+    parameters=MappingProxyType({SECONDS: Parameter("delay in seconds", least=0.001, most=86400, required=True)}),
     required_place=RequiredPlace(phases=("step.begin",), handlers=False),
 )

@@ -1,8 +1,8 @@
 """``exit``: ends a rank at once with an exit code, without cleaning up.
 
-With code 0 only the missing rank shows the fault: for msrun and for the cluster's agent it has trained to its end.
+With code 0 only the missing rank shows the fault: msrun and the cluster's agent take its training for complete.
 
-On Ascend: a library that gives up with ``_exit``, or a script that ends too early.
+On Ascend: a library that calls ``_exit``.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ PHASES = ("step.begin", "forward", "allreduce.enter", "optimizer.update", "step.
 """Points of a step at which a rank can hang."""
 
 PARAMETERS: Parameters = MappingProxyType(
-    {SECONDS: Parameter("seconds after which the rank goes on; without it, it never does", least=0.001, most=86400)}
+    {SECONDS: Parameter("seconds after which the rank goes on; else never", least=0.001, most=86400)}
 )
 REQUIRED_PLACE = RequiredPlace(phases=PHASES, handlers=False)
 
@@ -39,7 +39,7 @@ class Hanging(InRank):
         return {"message": "act", "act": self.name, SECONDS: victim.parameters.get(SECONDS)}
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the rank's own record that it begins to wait, and the kernel's word that it lives.
+        """Return the rank's own record of the wait, and the kernel's word that it lives.
 
         Raises FaultMissed if it does not live.
         """

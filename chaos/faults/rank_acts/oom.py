@@ -1,10 +1,9 @@
 """``oom``: makes a rank take more memory than it may have; the kernel's OOM killer ends it with SIGKILL.
 
-The rank's process is moved to a control group of the run's own, and takes memory, page by page. The limit is for
-memory that it takes from then on, so the machine's memory is never short. Where no such group can be made the scenario
-is refused before the start.
+The limit is that of a control group of the run, for further memory; the machine's memory is never short. Without such a
+group the scenario is refused before the start.
 
-On Ascend: a pod that goes beyond its memory limit, by a leak, by pinned buffers, or by gathering a checkpoint.
+On Ascend: a pod beyond its memory limit.
 """
 
 from __future__ import annotations
@@ -69,7 +68,7 @@ class OutOfMemory(OwnEnd):
         super().inject(job, victim)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return SIGKILL as the kernel's exit status, and the kernel's own count of processes ended in that group."""
+        """Return SIGKILL as exit status, and the kernel's count of kills in that group."""
         shown = super().evidence(job, victim)
         if shown is None:
             return None

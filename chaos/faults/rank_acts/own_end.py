@@ -36,7 +36,7 @@ class OwnEnd(InRank):
         return {"message": "act", "act": self.name}
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the kernel's exit status, and the rank's own record that it was about to end.
+        """Return the kernel's exit status, and the rank's own record of the act.
 
         Raises FaultMissed for another end.
         """

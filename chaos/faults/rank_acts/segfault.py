@@ -1,8 +1,8 @@
-"""``segfault``: makes a rank read at address 0; the kernel ends it with SIGSEGV.
+"""``segfault``: makes a rank read at address 0; the kernel ends it with SIGSEGV, without a core image.
 
-No Python code runs any more: no handler, no ``finally``, no exit handler. A core image is not written.
+No Python code runs any more, not even ``finally``.
 
-On Ascend: a defect of an operator, of the driver's library or of a C++ extension.
+On Ascend: a defect of an operator, the driver or a C++ extension.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """``slow-rank``: makes a rank take longer for its steps than the others: a straggler.
 
-The added time, in proportion to the step's own, comes behind its work, so the others wait for the rank in the next
-all-reduce.
+The others wait for it in the next all-reduce.
 
-On Ascend: a card that clocks itself down, a host whose cores are taken by others.
+On Ascend: a card that lowers its clock, or a busy host.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from chaos.plan.rules.required_place import RequiredPlace
 
 PARAMETERS: Parameters = MappingProxyType(
     {
-        "factor": Parameter("how many times as long a step takes", least=1.01, most=100, required=True),
-        "steps": Parameter("for how many steps", least=1, most=1_000_000, whole=True, default=1),
+        "factor": Parameter("factor of a step's time", least=1.01, most=100, required=True),
+        "steps": Parameter("number of steps", least=1, most=1_000_000, whole=True, default=1),
     }
 )
 

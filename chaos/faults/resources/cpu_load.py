@@ -1,8 +1,6 @@
-"""``cpu-load``: makes other processes compete for the cores that a rank runs on.
+"""``cpu-load``: makes other processes compete for exactly the cores that a rank runs on.
 
-The processes count, on exactly the cores of the rank. They are the harness's own and end with it.
-
-On Ascend: data loading, compression or another job on the cores of a host process.
+On Ascend: data loading or another job on these cores.
 """
 
 from __future__ import annotations
@@ -31,7 +29,7 @@ class CpuLoad(Condition):
     surface = "resources"
     name = "cpu-load"
     parameters = MappingProxyType(
-        {"processes": Parameter("how many want the rank's cores", least=1, most=256, whole=True, default=2), **LASTS}
+        {"processes": Parameter("processes on the rank's cores", least=1, most=256, whole=True, default=2), **LASTS}
     )
     from_outside = True
 
@@ -47,7 +45,7 @@ class CpuLoad(Condition):
         beside.start("burn", victim, cores, str(value_of(victim.parameters, self.parameters, "processes")))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the processor time that each of the load's processes has got, by the kernel, on cores of the rank."""
+        """Return the processor time of each load process on the rank's cores, by the kernel."""
         if has_ended(job.state(victim.identity)):
             raise FaultMissed(f"rank {victim.rank} has ended")
         return self._burnt(victim, os.sched_getaffinity(victim.identity.pid))

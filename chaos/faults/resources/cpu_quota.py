@@ -1,10 +1,8 @@
-"""``cpu-quota``: limits a rank to a share of the processor's time.
+"""``cpu-quota``: limits a rank to a share of the processor's time, by a control group of the run.
 
-Its process is moved to a control group of the run's own, and waits for the rest of each tenth of a second in which it
-has used its share up. With version 2 of control groups the fault is missed where no group above the rank hands
-processor time on.
+With version 2 of control groups the fault is missed where no group above the rank delegates processor time.
 
-On Ascend: a pod with too low a limit of processor time.
+On Ascend: a pod with a low limit of processor time.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ class CpuQuota(Condition):
     name = "cpu-quota"
     shows_when_let_go = True  # a rank that is held at a barrier uses none of its share
     parameters = MappingProxyType(
-        {"cores": Parameter("how many cores' time it gets", least=0.01, most=256, required=True), **LASTS}
+        {"cores": Parameter("cores' time for the rank", least=0.01, most=256, required=True), **LASTS}
     )
     from_outside = True
     needs = ("cgroup-cpu",)

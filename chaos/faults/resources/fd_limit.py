@@ -1,9 +1,8 @@
-"""``fd-limit``: lets a rank open only a few more files.
+"""``fd-limit``: lets a rank open only ``spare`` more files.
 
-The soft limit of its process is lowered to its open files, and ``spare`` more. The hard limit stays, so the soft one
-can be restored.
+The soft limit of its process is lowered; the hard limit stays.
 
-On Ascend: a container with a low ``ulimit -n``, or a leak that has used it up.
+On Ascend: a low ``ulimit -n``, or a leak.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class FdLimit(Condition):
     surface = "resources"
     name = "fd-limit"
     parameters = MappingProxyType(
-        {"spare": Parameter("descriptors that are left", least=8, most=1 << 20, whole=True, default=32), **LASTS}
+        {"spare": Parameter("descriptors left", least=8, most=1 << 20, whole=True, default=32), **LASTS}
     )
     from_outside = True
 
@@ -61,7 +60,7 @@ class FdLimit(Condition):
             raise FaultMissed(f"rank {victim.rank} has ended") from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the limit, and the number of descriptors left below it, by the kernel."""
+        """Return the kernel's limit, and the number of descriptors left below it."""
         if has_ended(job.state(victim.identity)):
             raise FaultMissed(f"rank {victim.rank} has ended")
         limit = self._soft(victim)

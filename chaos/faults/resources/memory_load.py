@@ -1,9 +1,9 @@
 """``memory-load``: takes a part of the memory of the machine that a rank runs on, in another process.
 
-The process is the harness's own, ends with the harness, and is the first that the kernel ends for want of memory.
-Where less than half a gibibyte would be left, nothing is taken and the fault is missed.
+The kernel ends that process first when memory is short. The fault is missed where less than half a gibibyte would be
+left.
 
-On Ascend: a data set's cache, a profiler or another job on the same host.
+On Ascend: a cache or another job on the same host.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class MemoryLoad(Condition):
     name = "memory-load"
     parameters = MappingProxyType(
         {
-            "megabytes": Parameter("how much it holds, in MiB", least=1, most=1 << 22, whole=True, required=True),
+            "megabytes": Parameter("its size in MiB", least=1, most=1 << 22, whole=True, required=True),
             **LASTS,
         }
     )

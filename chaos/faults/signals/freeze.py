@@ -2,7 +2,7 @@
 
 Unlike after ``suspend`` the rank is back before its heartbeat is missed.
 
-On Ascend: a host that swaps or is migrated live, a debugger, a frozen cgroup.
+On Ascend: a host that swaps or is migrated live, or a debugger.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Freeze(Condition):
     parameters = MappingProxyType(
         {
             "seconds": Parameter(
-                "how long, in seconds; longer, and MindIO TFT takes the rank for lost (see suspend)",
+                "how long, in seconds; after longer MindIO TFT takes the rank for lost",
                 least=0.1,
                 most=3,
                 required=True,

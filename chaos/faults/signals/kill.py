@@ -1,6 +1,6 @@
 """``kill``: sends SIGKILL to a rank's process; with ``with: launcher`` to the launcher of its node before.
 
-On Ascend: a training process ended with ``kill -9``, found by ``npu-smi info``.
+On Ascend: ``kill -9`` of a process that ``npu-smi info`` names.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Kill(FaultKind):
     parameters = MappingProxyType(
         {
             WITH: Parameter(
-                "launcher: kill the launcher of the targets' node first, so that nothing of the job is left there",
+                "launcher: kill the launcher of the targets' node first, so nothing of the job is left there",
                 words=(LAUNCHER,),
             )
         }

@@ -1,6 +1,6 @@
 """``suspend``: sends SIGSTOP to a rank's process; undone with SIGCONT.
 
-On Ascend: a process that hangs, so only its heartbeat is missed.
+On Ascend: a process that hangs.
 """
 
 from __future__ import annotations

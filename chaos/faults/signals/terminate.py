@@ -1,10 +1,6 @@
 """``terminate``: sends SIGTERM to a rank's process, which may have a handler for it.
 
-The processor of the MindIO TFT SDK installs an empty handler, so under its protection nothing happens. Without the SDK
-the process ends.
-
-The kernel proves the delivery to a handler: before, the signal is caught and not ignored; afterwards it is no longer
-pending, for the process or a thread, and the process lives.
+Under MindIO TFT nothing happens: its processor installs an empty handler. Without the SDK the process ends.
 
 On Ascend: a scheduler's signal to a pod before it kills the pod.
 """
@@ -48,7 +44,7 @@ class Terminate(FaultKind):
         job.signal(victim.identity, self.signal)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the exit status of a process that it ended, or the kernel's word that a handler has taken it."""
+        """Return the exit status, or the kernel's word that a handler has taken the signal."""
         status = job.exit_status(victim.identity)
         if status is not None:
             return _of_end(victim, status)

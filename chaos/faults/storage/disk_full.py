@@ -1,9 +1,8 @@
-"""``disk-full``: fills the file system that the job saves its checkpoints on.
+"""``disk-full``: fills the file system of the checkpoints, so a save breaks off in the middle with ENOSPC.
 
-Before the job starts, the directory becomes a file system of its own, in memory. The fault shrinks it to its content
-and a little more, so a save breaks off in the middle with the kernel's own ENOSPC.
+Before the job starts the directory becomes a file system in memory.
 
-On Ascend: a shared file system or local disk without room when the dying ranks save.
+On Ascend: full storage when the dying ranks save.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class DiskFull(Preparing):
     needs = ("mounts",)
 
     def prepare_steps(self, fault: str, storage: Path) -> list[UndoStep]:
-        """Take the file system away again and keep the files on it."""
+        """Remove the file system and keep its files."""
         return [unmount_step(fault, storage, f"unmount the file system at {storage} and keep its files")]
 
     def prepare(self, storage: Path) -> None:
@@ -65,7 +64,7 @@ class DiskFull(Preparing):
             resize_memory(directory_of(victim), used + FREE_BYTES)
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the kernel's refusal of a file of twice the room, for want of space, where the rank saves."""
+        """Return the kernel's ENOSPC for a file of twice the room."""
         mount, refused = top_mount(job, victim), refusal(victim, 2 * FREE_BYTES)
         return shown(mount, refused) if mount is not None and refused == "ENOSPC" else None
 

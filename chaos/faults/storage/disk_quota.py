@@ -1,10 +1,8 @@
-"""``disk-quota``: limits the disk that the job saves its checkpoints on, and a save then reaches the limit.
+"""``disk-quota``: limits the disk of the checkpoints, so a save breaks off in the middle with ENOSPC.
 
-Before the job starts, the directory becomes a disk of its own: a file system in a file. The fault lets the kernel keep
-all of its free space but a little back (``reserved_clusters`` of ext4, which not even root may take), so a save breaks
-off in the middle with the kernel's own ENOSPC.
+Before the job starts the directory becomes a disk of its own (a file).
 
-On Ascend: the project quota of a shared file system, reached by the checkpoints of a job.
+On Ascend: the project quota of a shared file system.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ class DiskQuota(OnOwnDisk):
     )
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Return no step beyond the preparation's: the limit goes with the disk."""
+        """Return no step beyond the preparation's."""
         del fault, victims
         return []
 
@@ -52,7 +50,7 @@ class DiskQuota(OnOwnDisk):
                 raise FaultMissed(f"{victim.storage} cannot be limited: {error}") from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the kernel's refusal of a file of twice the rest, for want of space, where the rank saves."""
+        """Return the kernel's ENOSPC for a file of twice the rest."""
         mount, refused = own_mount(job, victim), refusal(victim, 2 * self._free_bytes(victim))
         return shown(mount, refused) if refused == "ENOSPC" else None
 

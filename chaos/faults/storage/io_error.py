@@ -1,9 +1,8 @@
-"""``io-error``: answers every access to the storage that the job saves its checkpoints on with an input/output error.
+"""``io-error``: answers every access to the storage of the checkpoints with an input/output error.
 
-Before the job starts, the directory becomes a disk of its own: a file system in a file. The fault takes the disk from
-under it: saved files stay, and the kernel answers every open, write, read and fsync with EIO.
+Before the job starts the directory becomes a disk of its own (a file). Saved files stay; every access gets EIO.
 
-On Ascend: a failed disk or controller, or shared storage whose server is gone for good.
+On Ascend: a failed disk, or a server that is gone.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ class IoError(OnOwnDisk):
                 raise FaultMissed(f"{victim.storage} cannot be made to fail: {error}") from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the kernel's EIO where the rank's process saves."""
+        """Return the kernel's EIO where the rank saves."""
         mount, refused = own_mount(job, victim), refusal(victim, 1)
         return shown(mount, refused) if refused == "EIO" else None
 

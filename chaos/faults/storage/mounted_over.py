@@ -29,7 +29,7 @@ class MountedOver(FaultKind):
         """Return whether the mount there is the fault's."""
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Take the mount away again."""
+        """Remove the mount."""
         directory = directory_of(victims[0])
         return [unmount_step(fault, directory, f"unmount what makes {directory} {self.makes}")]
 

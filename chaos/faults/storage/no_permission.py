@@ -1,9 +1,9 @@
-"""``no-permission``: forbids the ranks to write in the directory that the job saves its checkpoints in.
+"""``no-permission``: forbids the ranks to write in the directory of the checkpoints.
 
-For ranks without privilege the directory loses its mode (EACCES). For ranks that may ignore the mode, such as root's,
-the directory and its subdirectories become immutable (EPERM), as by ``chattr +i``.
+Unprivileged ranks lose the directory's mode (EACCES). For ranks that ignore the mode, such as root's, the directory and
+its subdirectories become immutable (EPERM).
 
-On Ascend: a checkpoint path of another owner, or with the wrong mode.
+On Ascend: a checkpoint path with another owner or the wrong mode.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class NoPermission(FaultKind):
     needs = ("permissions",)
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Restore the directory's mode; nothing in it stays immutable."""
+        """Restore the directory's mode and flags."""
         path = directory_of(victims[0])
         path.mkdir(parents=True, exist_ok=True)
         arguments = {"path": str(path), "mode": stat.S_IMODE(path.stat().st_mode)}

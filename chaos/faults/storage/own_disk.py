@@ -31,7 +31,7 @@ class OnOwnDisk(Preparing):
     needs = ("mounts", "loop")
 
     def prepare_steps(self, fault: str, storage: Path) -> list[UndoStep]:
-        """Take the disk away again and keep the files on it."""
+        """Remove the disk and keep its files."""
         return [unmount_step(fault, storage, f"unmount the disk at {storage} and keep its files")]
 
     def prepare(self, storage: Path) -> None:

@@ -1,8 +1,6 @@
-"""``read-only``: makes the directory that the job saves its checkpoints in read-only.
+"""``read-only``: makes the directory of the checkpoints read-only, also for root.
 
-The directory is mounted on itself, read-only: unlike its mode this also keeps out root.
-
-On Ascend: a checkpoint path remounted read-only, by mistake or by the kernel after an error of the disk.
+On Ascend: a remount, by mistake or after a disk error.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ class ReadOnly(MountedOver):
         return mount is not None and mount.read_only
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the read-only mount that the rank's process sees there, and the kernel's refusal of a file."""
+        """Return the read-only mount that the rank sees, and the kernel's refusal of a file."""
         mount, refused = top_mount(job, victim), refusal(victim, 1)
         return shown(mount, refused) if mount is not None and self.in_force(mount) and refused == "EROFS" else None
 

@@ -1,9 +1,6 @@
-"""``slow-storage``: delays every open of a file on the storage that the job saves its checkpoints on.
+"""``slow-storage``: delays every open of a file on the storage of the checkpoints by ``delay``; nothing fails.
 
-The kernel asks a process of the harness before a file is opened there (fanotify), which takes ``delay`` seconds to
-answer yes; nothing fails. When the harness is gone the kernel no longer asks.
-
-On Ascend: shared storage that is overloaded by other jobs, or far away.
+On Ascend: shared storage that is overloaded or far away.
 """
 
 from __future__ import annotations
@@ -30,13 +27,13 @@ class SlowStorage(Condition):
     surface = "mounts"
     name = "slow-storage"
     parameters = MappingProxyType(
-        {"delay": Parameter("how much longer each file takes, in seconds", least=0.01, most=10, required=True), **LASTS}
+        {"delay": Parameter("delay of each open, in seconds", least=0.01, most=10, required=True), **LASTS}
     )
     needs_from_start = FROM_START
     needs = ("mounts", "fanotify")
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Take the watch away again, and end the process that answers."""
+        """Remove the watch, and end the process that answers."""
         directory = directory_of(victims[0])
         return [
             unmount_step(fault, directory, f"unmount {directory}, which is mounted on itself to be watched"),
@@ -57,7 +54,7 @@ class SlowStorage(Condition):
         beside.start("slow_opens", victim, str(directory), str(victim.parameters["delay"]))
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the kernel's time to open a file where the rank's process saves: no less than the delay."""
+        """Return the time to open a file there: no less than the delay."""
         return self._opened(victim, top_mount(job, victim), f"/proc/{victim.identity.pid}/root{directory_of(victim)}")
 
     def still(self, job: Job, victim: Victim) -> dict[str, Any] | None:

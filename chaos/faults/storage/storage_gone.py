@@ -1,9 +1,8 @@
-"""``storage-gone``: takes away the directory that the job saves its checkpoints in.
+"""``storage-gone``: takes away the directory of the checkpoints.
 
-A removed directory is mounted in its place: nothing can be made in it, and the kernel answers with ENOENT. No saved
-file is touched.
+Nothing can be made there (ENOENT). No saved file is touched.
 
-On Ascend: a checkpoint path that was deleted, or a shared one that was unmounted.
+On Ascend: a checkpoint path that was deleted or unmounted.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class StorageGone(MountedOver):
         return mount is not None and mount.removed
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the removed directory that the rank's process sees, and the kernel's refusal of a file there."""
+        """Return the removed directory that the rank sees, and the kernel's refusal of a file."""
         mount = top_mount(job, victim)
         if mount is None or not self.in_force(mount):
             return None

@@ -1,10 +1,9 @@
-"""``storage-stall``: makes every write to the storage that the job saves its checkpoints on wait.
+"""``storage-stall``: makes every write to the storage of the checkpoints wait.
 
-Before the job starts, the directory becomes a disk of its own: a file system in a file. The fault freezes it: a write,
-a new file or directory waits inside the kernel; saved files can be read meanwhile. No process gets an error. A waiting
-process cannot be killed before the stall ends, as with real storage that hangs.
+Before the job starts the directory becomes a disk of its own (a file). No process gets an error, and saved files can be
+read. A waiting process cannot be killed before the stall ends.
 
-On Ascend: shared storage that fails over, or a disk that retries, for some seconds.
+On Ascend: shared storage that fails over.
 """
 
 from __future__ import annotations
@@ -30,9 +29,7 @@ class StorageStall(OnOwnDisk, Condition):
     """Stalls the storage."""
 
     name = "storage-stall"
-    parameters = MappingProxyType(
-        {"seconds": Parameter("how long the storage hangs, in seconds", least=0.1, most=600, required=True)}
-    )
+    parameters = MappingProxyType({"seconds": Parameter("how long, in seconds", least=0.1, most=600, required=True)})
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """Let the writers go on."""
@@ -48,7 +45,7 @@ class StorageStall(OnOwnDisk, Condition):
             raise FaultMissed(f"{victim.storage} cannot be frozen: {error}") from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the kernel's word that the file system on which the rank's process saves is frozen."""
+        """Return the kernel's word that the file system is frozen."""
         mount = own_mount(job, victim)
         return {"signal": None, "mount": str(mount), "frozen": True} if is_frozen(directory_of(victim)) else None
 

@@ -1,10 +1,10 @@
 """``flip-bit``: flips one bit of one value, and nothing reports it: silent data corruption (SDC).
 
-Made at the framework's seam: in a gradient before it is reduced, in a weight before the step, or in an activation
-between two layers, with the trigger's phase ``allreduce.enter``, ``step.begin`` or ``forward``. ``parameter`` names a
-weight or a value of the optimizer. If left out it is drawn (a weight), and so are ``element`` and ``bit``.
+A gradient needs a trigger in the phase ``allreduce.enter``, a weight in ``step.begin``, an activation in ``forward``.
+``parameter`` names a weight or a value of the optimizer. If left out it is drawn (a weight), and so are ``element`` and
+``bit``.
 
-On Ascend: a defective core or memory cell that ECC does not see; no tool makes one.
+On Ascend: a defective core or memory cell that ECC does not see.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ KIND = Altering(
     MappingProxyType(
         {
             "where": Parameter("what is hit", words=tuple(PLACES), default="gradient"),
-            "parameter": Parameter("the name of a parameter, where a weight is hit", text=True),
-            "element": Parameter("the place in the flat array", least=0, most=2**62, whole=True),
-            "bit": Parameter("the bit, 0 being the lowest", least=0, most=63, whole=True),
-            "seed": Parameter("seed of what is drawn", least=0, most=2**62, whole=True, default=0),
+            "parameter": Parameter("name of a parameter, where a weight is hit", text=True),
+            "element": Parameter("place in the flat array", least=0, most=2**62, whole=True),
+            "bit": Parameter("0 is the lowest", least=0, most=63, whole=True),
+            "seed": Parameter("seed of the draw", least=0, most=2**62, whole=True, default=0),
         }
     ),
 )

@@ -1,9 +1,8 @@
-"""``nonfinite-loss``: makes the loss of one step infinite or not a number, and the gradients of the rank with it.
+"""``nonfinite-loss``: makes the loss of one step infinite or not a number, and the gradients of the rank with it; all
+ranks get them.
 
-The result of the step's computation is changed before the gradients are reduced, so every rank gets it.
-
-On Ascend: an overflow in float16, a division by zero, a bad sample. MindSpore's LossMonitor and MindFormers'
-MFLossMonitor end the job then; the job kind that this fault can be made in has neither.
+On Ascend: an overflow in float16, or a bad sample. LossMonitor and MFLossMonitor end the job there; the job kind of
+this fault has neither.
 """
 
 from __future__ import annotations

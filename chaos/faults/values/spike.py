@@ -1,13 +1,11 @@
 """``spike``: scales a rank's gradients for one step, so that the global norm of that step is abnormal.
 
-The gradients are scaled before they are reduced. Exactly one of ``norm`` and ``factor`` is given. ``norm`` is the
-global norm that the step must get, beside ``job.tre.threshold``; only one rank is hit, which works the factor out from
-the gradients of the others. ``factor`` is the scale factor of every rank that is hit; a run in which it did not reach
-the threshold is *unknown*. ``repeat`` (default 0) is how often the same step spikes again when it is trained again.
-The last spike stays in the weights: a run in which later steps reach the threshold as well is *unknown*, and needs a
-smaller spike.
+Give exactly one of ``norm`` and ``factor``. ``norm`` is the global norm of the step, beside ``job.tre.threshold``; only
+one rank may be hit. ``factor`` scales each target; a run in which it did not reach the threshold is *unknown*.
+``repeat`` (default 0) is how often the step spikes again when it is trained again. The last spike stays in the weights:
+a run in which later steps reach the threshold too is *unknown*, and needs a smaller spike.
 
-On Ascend: bad data, a silent error or a diverging model; MindFormers watches the global norm for it.
+On Ascend: bad data, a silent error or a diverging model.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """``wrong-batch``: makes a rank train the batch of the step before once more, instead of its own.
 
-Its own batch is left out; from the next step on the order is right again.
+From the next step on the order is right again.
 
-On Ascend: a loader that gives a buffer twice, a data set whose order was not restored, a shard that two ranks read.
+On Ascend: a loader that repeats a buffer, or an order that was not restored.
 """
 
 from __future__ import annotations
