@@ -1,10 +1,10 @@
-"""docs/reference/checks.md: every check, from its docstring, with the seeded defects that it must catch."""
+"""docs/reference/checks.md: every check, from its docstring, with the number of seeded defects that it must catch."""
 
 from __future__ import annotations
 
 import pkgutil
 import sys
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Collection
 from importlib import import_module
 from typing import get_args
@@ -28,10 +28,9 @@ A check looks at plan, history and files of a finished run and makes statements,
 
 While {", ".join(_FIRST[:-1])} or {_FIRST[-1]} is unknown, failures of all other checks become unknown.
 
-Each check is tried by defects that are put into good recoveries. They stand here by the verdict that the check must
-give, and by their place: the files of the finished run or, while it runs, the SDK, the device layer or the job.
-`chaos selftest --list` explains each of them, and `chaos selftest` tries them
-([selftest.md](../design/selftest.md)).
+Each check is tried by defects that are put into good recoveries: into files of the finished run or, while it runs, into
+the SDK, the device layer or the job. Each section counts them by the required verdict. `chaos selftest --list` names
+and explains them, and `chaos selftest` tries them ([selftest.md](../design/selftest.md)).
 """
 
 _PART = "Part of check ``mechanism``: "
@@ -51,15 +50,13 @@ def _section(name: str, doc: str, defects: Collection[Defect]) -> list[str]:
     lines = [f"## {name}", "", markdown(doc), ""]
     if name == "mechanism":
         lines += ["Its rules, one file for each mechanism:", "", *_rules(), ""]
+    counts = []
     for verdict in get_args(ExpectedVerdict):
-        caught: dict[str, list[str]] = defaultdict(list)
-        for defect in defects:
-            if defect.verdict == verdict:
-                caught[defect.layer].append(f"`{defect.name}`")
-        if caught:
-            lines += [f"*{verdict}*, {sum(map(len, caught.values()))}:", ""]
-            lines += [bullet(f"{layer}, {len(names)}: {', '.join(names)}") for layer, names in caught.items()]
-            lines.append("")
+        layers = Counter(defect.layer for defect in defects if defect.verdict == verdict)
+        if layers:
+            counts.append(f"*{verdict}* {layers.total()} ({', '.join(f'{name} {n}' for name, n in layers.items())})")
+    if counts:
+        lines += [f"Defects: {'; '.join(counts)}.", ""]
     return lines
 
 

@@ -64,7 +64,7 @@ _MISS = re.compile(r" ?Raises FaultMissed ([^.]*\.)")
 _OF_A_FAMILY = ("evidence", "undone by")
 """Rows that a family states once, if enough of its kinds have the same words."""
 
-_ENOUGH = 3
+_ENOUGH = 2
 
 Point: TypeAlias = EntryPoint | Member
 Rows: TypeAlias = dict[str, str]

@@ -13,7 +13,8 @@ _HEAD = """\
 Made by `python -m chaos.manual` from the JSON Schema that `chaos schema` prints. Do not edit.
 
 A scenario is strict YAML; its first key is `chaos: 1`. Durations carry a unit: `200ms`, `5s`, `2m`, `1h`. Wherever a
-value may vary, `"${name}"` puts in a variable or a matrix value. Unknown keys are errors.
+value may vary, `"${name}"` puts in a variable or a matrix value. Unknown keys are errors. A boolean without a
+default is false.
 
 ```yaml
 chaos: 1
@@ -47,19 +48,20 @@ def _section(title: str, part: dict[str, Any], unless_configured: Collection[str
     lines = [f"## {title}", ""]
     if description := part.get("description"):
         lines += [_linked(" ".join(description.split())), ""]
-    lines += ["| key | value | default | meaning |", "|---|---|---|---|"]
+    lines += ["| key | value | meaning |", "|---|---|---|"]
     for key, value in part["properties"].items():
         default = "required" if key in required else _default(value)
         if key in unless_configured:
             default = "required without `job.config`"
         meaning = " ".join(value.get("description", "").split())
-        lines.append(f"| `{key}` | {_cell(_type(value))} | {default} | {_cell(meaning)} |")
+        kinds = ", ".join(filter(None, (_cell(_type(value)), default)))
+        lines.append(f"| `{key}` | {kinds} | {_cell(meaning)} |")
     return "\n".join(lines) + "\n"
 
 
 def _default(value: dict[str, Any]) -> str:
     default = value.get("default")
-    return "" if default in (None, "", [], {}) else f"`{_cell(json.dumps(default))}`"
+    return "" if default in (None, "", [], {}, False) else f"default `{_cell(json.dumps(default))}`"
 
 
 def _type(value: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from chaos.scenario.find import iter_scenarios
 from chaos.scenario.load import load_scenario
 from chaos.scenario.models.scenario import Scenario
 
-_SHOWN = 4
+_SHOWN = 2
 
 
 def some(names: Iterable[str], shown: int = _SHOWN) -> str:

@@ -17,7 +17,7 @@ _HEAD = """\
 
 Made by `python -m chaos.manual` from what the job kinds declare for the shipped scenarios. Do not edit.
 
-Every result names every part that is not genuine (`simulated`, with its layer); so do the report and `run.json`.
+Every result names every part that is not genuine (`simulated`, with its layer).
 
 | layer | what is put in |
 |---|---|
@@ -39,18 +39,20 @@ def simulated_page(scenarios: Path) -> str:
     """Return the page. ``scenarios`` is the directory of the shipped scenarios."""
     loaded = shipped_scenarios(scenarios)
     points = [point for point in own_points("jobs") if not point.name.startswith("defective-")]
-    return "\n".join([_HEAD, *(_section(point, loaded) for point in points)]).rstrip() + "\n"
+    sections = {point.name: _section(point, loaded) for point in points}
+    genuine = ", ".join(f"`{name}`" for name, section in sections.items() if not section)
+    shown = [section for section in sections.values() if section]
+    return "\n".join([_HEAD, *shown, f"The other job kinds have no stand-ins: {genuine}."]) + "\n"
 
 
 def _section(point: EntryPoint | Member, loaded: dict[str, list[Scenario]]) -> str:
+    """Return the section of a job kind; empty if its shipped scenarios have no stand-in."""
     kind = job_kind(point.name)
     scenarios = {name: cells for name, cells in loaded.items() if cells[0].job.kind == point.name}
     lines = [f"## Job kind {point.name}", "", markdown(type(kind).__doc__), ""]
-    if not scenarios:
-        return "\n".join([*lines, "No scenario of this kind is shipped.", ""])
     standin, vendor = _parts(kind, scenarios, "standin"), _parts(kind, scenarios, "vendor")
     if not standin:
-        return "\n".join([*lines, "It has no stand-ins.", ""])
+        return ""
     lines += ["| layer | what is not genuine | in |", "|---|---|---|"]
     for (layer, part), names in sorted(standin.items()):
         others = scenarios.keys() - names

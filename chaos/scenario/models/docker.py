@@ -17,14 +17,12 @@ class Docker(Model):
     image: str = Field(
         SKELETON, min_length=1, description="Image of the nodes. Default: an image that borrows this Python."
     )
-    python: str | None = Field(
-        None, min_length=1, description="Python in the image. Default: the path of the Python that runs chaos."
-    )
+    python: str | None = Field(None, min_length=1, description="Python in the image. Default: the path of chaos's own.")
     readable: tuple[str, ...] = Field(
-        (), strict=False, description="Directories of this host that the job reads besides its scenario's."
+        (), strict=False, description="Further directories of this host that the job reads."
     )
     subnets: tuple[str, ...] = Field(
         (),
         strict=False,
-        description="Subnets such as 10.99.1.0/24, of which the run takes the first free one. Default: the engine's.",
+        description="Subnets such as 10.99.1.0/24; the run takes the first free one. Default: the engine's.",
     )

@@ -16,7 +16,7 @@ class RandomTarget(Model):
     """Ranks drawn by a seed. The seed is printed and recorded; give it back to draw the same ranks again."""
 
     count: int = Field(1, ge=1, description="How many ranks are drawn.")
-    seed: int | None = Field(None, ge=0, description="Seed of the draw. Default: a fresh one, which the run prints.")
+    seed: int | None = Field(None, ge=0, description="Seed of the draw. Default: a fresh one.")
     among: Ranks | None = Field(None, min_length=1, description="Ranks to draw from. Default: all of them.")
 
 
@@ -30,8 +30,8 @@ class Target(Model):
     role: Literal["controller", "last_stage", "launcher", "scheduler"] | None = Field(
         None,
         description=(
-            "The rank that hosts the controller, the ranks of the last pipeline stage, the launcher (msrun and its "
-            "cluster agent), or msrun's scheduler."
+            "The rank with the controller, the ranks of the last pipeline stage, the launcher (msrun "
+            "and its agent), or msrun's scheduler."
         ),
     )
     random: RandomTarget | None = Field(None, description="Ranks drawn by a seed.")
@@ -41,7 +41,7 @@ class LogLine(Model):
     """A line that a rank (or any process of the job) logs."""
 
     contains: str = Field(min_length=1, description="Text that the line contains.")
-    rank: int | None = Field(None, ge=0, description="Rank that writes the log. Default: any process of the job.")
+    rank: int | None = Field(None, ge=0, description="Rank that writes the log. Default: any process.")
 
 
 class Trigger(Model):
@@ -51,18 +51,14 @@ class Trigger(Model):
     phase: Phase | None = Field(
         None,
         description=(
-            "Point in the step, by default step.begin; with handler: save_ckpt, a point checkpoint.* of that save."
+            "Point in the step (default step.begin); with handler: save_ckpt, a point checkpoint.* of that save."
         ),
     )
-    handler: Handler | None = Field(
-        None, description="The SDK calls this handler in the target ranks: a moment inside a recovery."
-    )
+    handler: Handler | None = Field(None, description="The SDK calls this handler in the target ranks.")
     elapsed: Seconds | None = Field(None, description="Time since every rank has begun its first step.")
     log: LogLine | None = Field(None, description="A log line.")
     after: str | None = Field(None, description="Id of another fault that has landed.")
-    healed: str | None = Field(
-        None, description="Id of another fault, one that lasts for a time, that has ended while the job goes on."
-    )
+    healed: str | None = Field(None, description="Id of a lasting fault that has ended while the job goes on.")
     all: tuple[Trigger, ...] | None = Field(None, strict=False, min_length=1, description="All of these.")
     any: tuple[Trigger, ...] | None = Field(None, strict=False, min_length=1, description="The first of these.")
 
@@ -74,7 +70,7 @@ class Fault(Model):
         None,
         pattern=NAME,
         max_length=100,
-        description="Name in reports. Default: the kind and the fault's place in the schedule, such as kill-1.",
+        description="Name in reports. Default: kind and place in the schedule, as kill-1.",
     )
     kind: str = Field(description="A registered fault kind.")
     target: Target = Field(description="Target of the fault.")

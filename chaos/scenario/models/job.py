@@ -41,11 +41,9 @@ def allowed(protection: Iterable[object]) -> tuple[Strategy, ...]:
 class Hccl(Model):
     """Response of a rank's collective communication to a network fault. Times are the vendor's, scaled."""
 
-    watchdog: bool = Field(
-        True, description="Watch for communication errors in a thread, as MindSpore does by default."
-    )
+    watchdog: bool = Field(True, description="Watch for communication errors in a thread, as MindSpore does.")
     exec_timeout: Seconds = Field(
-        1800.0, gt=0, description="Time after which a collective gives up (HCCL_EXEC_TIMEOUT), before it is scaled."
+        1800.0, gt=0, description="Time after which a collective gives up (HCCL_EXEC_TIMEOUT), before scaling."
     )
     time_scale: float = Field(
         0.01, gt=0, le=1, allow_inf_nan=False, description="Factor of this timeout and of the watchdog's 2 s poll."
@@ -59,11 +57,9 @@ class Storage(Model):
         None,
         gt=0,
         allow_inf_nan=False,
-        description="Throughput that the storage is held to, in 10^6 bytes. Default: that of the disk.",
+        description="Throughput limit, in 10^6 bytes. Default: the disk's.",
     )
-    asynchronous_saving: bool = Field(
-        False, description="Write periodic checkpoints in the background (async_save of ModelCheckpoint)."
-    )
+    asynchronous_saving: bool = Field(False, description="Write periodic checkpoints in the background (async_save).")
     memory: bool = Field(
         False, description="Keep the latest checkpoint in memory too (MindIO ACP), and load it from there."
     )
@@ -72,56 +68,46 @@ class Storage(Model):
 class Torchrun(Model):
     """The options of torchrun, which starts the ranks of a job of PyTorch."""
 
-    rendezvous: Literal["c10d", "static"] = Field(
-        "c10d", description="How the launchers of the nodes find each other (--rdzv-backend)."
-    )
-    monitor_interval: Seconds = Field(
-        0.1, gt=0, description="Time between two looks at the ranks (--monitor-interval)."
-    )
+    rendezvous: Literal["c10d", "static"] = Field("c10d", description="How the nodes' launchers meet (--rdzv-backend).")
+    monitor_interval: Seconds = Field(0.1, gt=0, description="Time between looks at the ranks (--monitor-interval).")
     join_timeout: Seconds | None = Field(
         None,
         gt=0,
-        description="Time that the launchers wait for each other (--rdzv-conf join_timeout). Default: torchrun's, "
-        "10 min.",
+        description="Wait of the launchers for each other (--rdzv-conf join_timeout). Default: 10 min.",
     )
     store: Literal["own", "shared"] = Field(
         "own",
-        description="Store in which ranks find each other: their own for each start, or torchrun's, which it shares "
-        "by default.",
+        description="Store of the ranks: a new one for each start, or torchrun's shared one, its default.",
     )
     edited: bool = Field(
         False,
-        description="torchrun imports mindio_ttp.framework_ttp, as the vendor's guide says (job kind torch-rehearsal).",
+        description=("torchrun imports mindio_ttp.framework_ttp, as the vendor's guide says (kind torch-rehearsal)."),
     )
     group_timeout: Seconds | None = Field(
         None,
         gt=0,
-        description="Timeout that the script gives to init_process_group. Only by it do ranks notice a silent one.",
+        description="The script's timeout for init_process_group. Only by it do ranks notice a silent one.",
     )
 
 
 class Torchft(Model):
     """The lighthouse of a job of torchft, and the timeouts of its replica groups."""
 
-    min_groups: int = Field(
-        1, ge=1, description="Fewest replica groups that the lighthouse lets train together (--min_replicas)."
-    )
+    min_groups: int = Field(1, ge=1, description="Fewest replica groups that train together (--min_replicas).")
     join_timeout: Seconds = Field(
         60.0,
         gt=0,
-        description="How long the lighthouse waits for groups that are alive and have not asked yet "
-        "(--join_timeout_ms).",
+        description="Wait for groups that live and have not asked yet (--join_timeout_ms).",
     )
     heartbeat_timeout: Seconds = Field(
         5.0,
         gt=0,
-        description="Silence after which the lighthouse takes a group for dead (--heartbeat_timeout_ms).",
+        description="Silence after which a group counts as dead (--heartbeat_timeout_ms).",
     )
     timeout: Seconds = Field(
         60.0,
         ge=1,
-        description="After this time a manager gives a quorum, a vote or a connection up; whole seconds "
-        "(TORCHFT_TIMEOUT_SEC and its like).",
+        description=("Limit of a quorum, a vote or a connection; whole seconds (TORCHFT_TIMEOUT_SEC and its like)."),
     )
 
 
@@ -137,7 +123,7 @@ class AbnormalResult(Model):
         False, description="Skip the data of abnormal steps (use_skip_data_by_global_norm); excludes TRE."
     )
     recorded: tuple[Annotated[int, Field(ge=1)], ...] = Field(
-        (), strict=False, description="Steps that an abnormal_global_norm.json of an earlier run lists already."
+        (), strict=False, description="Steps that an abnormal_global_norm.json lists already."
     )
 
 
@@ -146,14 +132,15 @@ class Job(Model):
 
     kind: str = Field(
         DEFAULT_KIND,
-        description="A registered kind: rehearsal (MindSpore with stand-ins), torch-rehearsal (PyTorch with "
-        "them), plain (Python), mindspore (msrun), torch (torchrun), torchft (replica groups), mindspeed "
-        "(MindSpeed-LLM), mindformers.",
+        description=(
+            "rehearsal (MindSpore with stand-ins), torch-rehearsal (PyTorch with them), plain (Python), "
+            "mindspore (msrun), torch (torchrun), torchft (replica groups), mindspeed (MindSpeed-LLM), "
+            "mindformers, or another registered kind."
+        ),
     )
     device: Literal["CPU", "Ascend"] = Field(
         "CPU",
-        description="The device that the script trains on, by its own arguments. On Ascend mechanisms and budgets are "
-        "the vendor's.",
+        description="Device that the script trains on. On Ascend mechanisms and budgets are the vendor's.",
     )
     launcher: Literal["msrun"] = Field("msrun", description="Program that starts the ranks of MindSpore.")
     command: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1)] | None = Field(
@@ -169,17 +156,18 @@ class Job(Model):
     python: str | None = Field(
         None,
         min_length=1,
-        description="Interpreter of the ranks, with a PyTorch of your own: a path or a name on PATH. Of the job kind "
-        "torch only.",
+        description="Interpreter of the ranks, a path or a name on PATH. Job kind torch.",
     )
     supervised: bool = Field(
         False,
-        description="The launcher of command starts the ranks again by itself after a fault; the harness does not.",
+        description="The launcher of command starts the ranks again after a fault, not the harness.",
     )
     rank_variables: dict[str, str] = Field(
         {},
-        description="Variables by which that launcher numbers its ranks, as {RANK: WORLD_SIZE}. Default: those of "
-        "MindSpore, torchrun, Open MPI, MPICH and Slurm.",
+        description=(
+            "Variables by which that launcher numbers ranks, as {RANK: WORLD_SIZE}. Default: those of "
+            "MindSpore, torchrun, Open MPI, MPICH, Slurm."
+        ),
     )
     script: str | None = Field(
         None, description="Training script, relative to the scenario file. Default: the job kind's own."
@@ -188,95 +176,102 @@ class Job(Model):
     resume_arguments: tuple[str, ...] = Field(
         (),
         strict=False,
-        description="Further arguments when the job is started again; refused where it never is. Of the job kind "
-        "mindspore only.",
+        description=("Further arguments for a new start of the job; refused where there is none. Job kind mindspore."),
     )
     config: str | None = Field(
         None,
-        description="Configuration of the job's framework, relative to the scenario file (kind mindformers: its YAML). "
-        "The scenario may leave out keys that it decides.",
+        description=(
+            "Configuration of the framework, relative to the scenario file (kind mindformers: its "
+            "YAML). The scenario may leave out its keys."
+        ),
     )
     overrides: dict[str, Any] = Field(
-        {}, description="Values that replace values of the configuration, by dotted or nested keys."
+        {}, description="Values that replace some of the configuration, by dotted or nested keys."
     )
     checkout: str | None = Field(
         None,
-        description="Directory of the framework's sources to start the job from. Default: the installed package.",
+        description="Directory of the framework's sources. Default: the installed package.",
     )
     loading: Literal["path", "callback"] = Field(
         "path",
-        description="How the agent comes into a rank: by PYTHONPATH, or as a callback that MindFormers registers.",
+        description="How the agent comes into a rank: by PYTHONPATH, or as MindFormers' callback.",
     )
-    steps: int = Field(ge=1, description="Steps that the job trains in all, on every rank.")
-    steps_per_epoch: int | None = Field(
-        None, ge=1, description="Batches in one epoch. Default: all steps in one epoch."
-    )
+    steps: int = Field(ge=1, description="Steps that every rank trains in all.")
+    steps_per_epoch: int | None = Field(None, ge=1, description="Batches in an epoch. Default: all steps.")
     steps_per_update: int | None = Field(
         None,
         ge=1,
         le=MOST_STEPS_PER_UPDATE,
-        description="Steps for each update of the optimizer: more than 1 where the job accumulates gradients over "
-        "several steps. Default: as in the fault-free run.",
+        description=(
+            "Steps for each update of the optimizer, more than 1 with gradient accumulation. Default: "
+            "as in the fault-free run."
+        ),
     )
     step_optimizer: int | None = Field(
         None,
         ge=1,
-        description="Of several optimizers, the number of that whose update ends a step, in the order in which the "
-        "script makes them. Job kind torch.",
+        description=("Number of the optimizer whose update ends a step, as the script makes them. Job kind torch."),
     )
     checkpoint_interval: int | None = Field(
         None, ge=1, description="Steps between periodic checkpoints. Default: none are saved."
     )
     savers: Literal["every rank", "replica groups"] | None = Field(
         None,
-        description="Who saves periodic checkpoints: every rank, or one of each replica group. Default: replica "
-        "groups with a script of your own, else every rank.",
+        description=(
+            "Who saves periodic checkpoints: every rank, or one of each replica group. Default: replica "
+            "groups with your own script, else every rank."
+        ),
     )
     sink_size: int = Field(1, ge=1, description="Data sink size. End-of-life checkpoints need 1.")
     seed: int = Field(1, ge=0, description="Seed of weights and data.")
     seed_at_start: bool = Field(
         False,
-        description="Seed the generators of Python, numpy and PyTorch with seed when a rank starts, for a script that "
-        "seeds none. Job kind torch.",
+        description=("Seed Python, numpy and PyTorch when a rank starts, for scripts that do not. Job kind torch."),
     )
     digest_interval: int = Field(
         1, ge=0, description="Steps between digests of losses, gradients and parameters; 0 for none."
     )
     environment: dict[str, str] = Field(
         {},
-        description="Environment variables added for every process of the job. MS_ENABLE_TFT and protection must "
-        "agree; each fills in the other.",
+        description=(
+            "Environment variables for every process of the job. MS_ENABLE_TFT and protection fill in "
+            "each other, and must agree."
+        ),
     )
     protection: tuple[Mechanism, ...] = Field(
         (),
         strict=False,
-        description="Mechanisms that are switched on. Those of MindSpore and the SDK become MS_ENABLE_TFT.",
+        description="Mechanisms that are on. Those of MindSpore and the SDK become MS_ENABLE_TFT.",
     )
     tre: AbnormalResult | None = Field(None, description="Check the global norm, as TRE needs. Default: no check.")
     controller: Literal["rank 0", "outside"] = Field(
-        "rank 0", description="Where the MindIO TFT controller lives: in rank 0's process, or in an agent outside."
+        "rank 0", description="Where the MindIO TFT controller lives: in rank 0, or in an agent outside."
     )
     agent: bool = Field(
         False,
-        description="msrun hands its processes over to the cluster agent (taskd), which starts lost ones again and "
-        "hosts the controller.",
+        description=(
+            "msrun hands its processes over to the cluster agent (taskd), which restarts lost ones and "
+            "hosts the controller."
+        ),
     )
     strategies: tuple[Strategy, ...] = Field(
         (),
         strict=False,
-        description="Strategies of the cluster agent (MindCluster's recover-strategy). Default: those that the "
-        "mechanisms allow.",
+        description=("Strategies of the cluster agent (recover-strategy). Default: those that the mechanisms allow."),
     )
     restart_limit: int = Field(
         3,
         ge=0,
-        description="How often the cluster agent (MindCluster's fault-retry-times) or torchrun (--max-restarts) may "
-        "start all ranks again; with torchft, how often each replica group.",
+        description=(
+            "Restarts of all ranks by the cluster agent (fault-retry-times) or torchrun "
+            "(--max-restarts); with torchft of each replica group."
+        ),
     )
     timings: Literal["fast", "vendor", "hardware"] = Field(
         "fast",
-        description="Timing profile: fast and vendor are those of the SDK stand-in, hardware is the budgets that the "
-        "vendor states, and the default with device: Ascend.",
+        description=(
+            "Timing profile: fast or vendor of the SDK stand-in, or hardware, the vendor's budgets (default on Ascend)."
+        ),
     )
     hccl: Hccl | None = Field(None, description="Timeout and watchdog of the collectives. Default: neither.")
     storage: Storage = Field(Storage.model_construct(), description="Where checkpoints go, and how fast.")
@@ -286,8 +281,10 @@ class Job(Model):
     )
     resume: bool = Field(
         True,
-        description="Start the job again after a fault has ended it, from an end-of-life checkpoint or from periodic "
-        "ones, and train to the end.",
+        description=(
+            "Start the job again after a fault has ended it, from end-of-life or periodic checkpoints, "
+            "and train to the end."
+        ),
     )
 
     @model_validator(mode="before")

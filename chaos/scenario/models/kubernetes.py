@@ -15,7 +15,7 @@ NODE_NAME = r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$"
 class Volume(Model):
     """Storage that the pods and this machine see at the same path; the run's directory must lie on it."""
 
-    path: str = Field(pattern=r"^/", description="Path at which both the pods and this machine see it.")
+    path: str = Field(pattern=r"^/", description="Its path for the pods and this machine.")
     claim: str | None = Field(None, pattern=NODE_NAME, description="PersistentVolumeClaim of the namespace.")
     host_path: str | None = Field(None, pattern=r"^/", description="Directory of every node.")
     nfs: str | None = Field(None, pattern=r"^[^:\s]+:/", description="NFS export, as server:/path.")
@@ -30,32 +30,33 @@ class Volume(Model):
 class Kubernetes(Model):
     """The cluster and namespace of the job's pods, and their image."""
 
-    namespace: str = Field(
-        pattern=NAMESPACE, description="Namespace; nothing outside it is touched but the nodes named below."
-    )
+    namespace: str = Field(pattern=NAMESPACE, description="Namespace; outside it only the nodes below are touched.")
     context: str | None = Field(None, description="Context of the kubeconfig. Default: its current one.")
     workload: Literal["job", "vcjob", "ascendjob"] = Field(
         "job",
-        description="Kind of the submitted job: job (a plain Job for each node, for trial), vcjob (Volcano), "
-        "ascendjob (MindCluster's Ascend Operator).",
+        description=(
+            "job (a plain Job for each node, for trial), vcjob (Volcano) or ascendjob (MindCluster's Ascend Operator)."
+        ),
     )
     image: str | None = Field(
-        None, min_length=1, description="Image of the pods. It must contain Python and all requirements of the job."
+        None, min_length=1, description="Image of the pods, with Python and all requirements of the job."
     )
     manifest: str | None = Field(
         None,
         min_length=1,
-        description="A manifest of your own, in place of image, from the scenario's directory. It is checked, labels "
-        "are added, nothing else is changed.",
+        description=(
+            "A manifest of your own in place of image, from the scenario's directory. It is checked, "
+            "and only labels are added."
+        ),
     )
     python: str = Field("/usr/bin/python3", pattern=r"^/", description="Python in the image, by its path.")
     npus: int = Field(0, ge=0, le=64, description="NPUs that each pod asks for.")
-    npu_resource: str = Field("huawei.com/Ascend910", description="Name of the NPU resource that pods ask for.")
-    node_selector: dict[str, str] = Field({}, description="Labels of the nodes that pods may go to.")
-    spread: bool = Field(True, description="At most one pod of the run on a node of the cluster.")
+    npu_resource: str = Field("huawei.com/Ascend910", description="Name of the NPU resource.")
+    node_selector: dict[str, str] = Field({}, description="Labels of the pods' nodes.")
+    spread: bool = Field(True, description="At most one pod of the run on a node.")
     volume: Volume | None = Field(None, description="Shared storage for the run's directory.")
     nodes: tuple[str, ...] = Field(
-        (), strict=False, description="Nodes of the cluster that faults may cordon or make NotReady, by name."
+        (), strict=False, description="Nodes that faults may cordon or make NotReady, by name."
     )
 
     @model_validator(mode="after")

@@ -34,5 +34,5 @@ class Hooks(Model):
     """Commands around a run. Whoever runs it allows each by its name (docs/guides/own-code.md in the repository)."""
 
     before: Commands = Field((), description="Before the job is started, and before its fault-free run.")
-    after: Commands = Field((), description="When all is put back, also after a run that failed.")
-    notify: Commands = Field((), description="When there is a verdict, which is in their environment.")
+    after: Commands = Field((), description="When all is put back, also after a failed run.")
+    notify: Commands = Field((), description="When there is a verdict, which their environment has.")

@@ -26,19 +26,20 @@ Shard = Literal["none", "optimizer", "full"]
 class Parallel(Model):
     """Parallel sizes, named as in MindFormers' ``parallel_config``."""
 
-    data_parallel: int = Field(1, ge=1, description="Size of the data-parallel dimension.")
-    model_parallel: int = Field(1, ge=1, description="Size of the model-parallel (tensor-parallel) dimension.")
+    data_parallel: int = Field(1, ge=1, description="Data-parallel size.")
+    model_parallel: int = Field(1, ge=1, description="Model-parallel (tensor-parallel) size.")
     pipeline_stage: int = Field(1, ge=1, description="Number of pipeline stages.")
-    enable_parallel_optimizer: bool = Field(False, description="Optimizer parallelism: shard the optimizer state.")
+    enable_parallel_optimizer: bool = Field(False, description="Shard the optimizer state.")
     optimizer_weight_shard_size: int | None = Field(
         None,
         ge=1,
-        description="Ranks one copy of the optimizer state is sharded over; needs enable_parallel_optimizer.",
+        description="Ranks that share one copy of the optimizer state; needs enable_parallel_optimizer.",
     )
     shard: Shard = Field(
         "none",
-        description="State that PyTorch shards over the ranks of a data-parallel group: none, optimizer (ZeRO-1), or "
-        "full (FSDP2: weights and optimizer state).",
+        description=(
+            "State that PyTorch shards over a data-parallel group: optimizer (ZeRO-1), or full (FSDP2: weights too)."
+        ),
     )
     copies: int | None = Field(
         None, ge=1, description="Copies of the sharded state, as with HSDP; needs shard. Default: 1."
@@ -59,10 +60,12 @@ class Cluster(Model):
     platform: str = Field(DEFAULT_PLATFORM, description="Platform that the job lives on.")
     network: bool = Field(
         False,
-        description="Nodes with a network that faults can act on (docs/reference/platforms.md in the repository). "
-        "A fault that needs it asks for it by itself.",
+        description=(
+            "Nodes with a network that faults can act on (docs/reference/platforms.md in the "
+            "repository). A network fault sets it."
+        ),
     )
-    nodes: int = Field(1, ge=1, description="Number of nodes; ranks are spread over them evenly, in order.")
+    nodes: int = Field(1, ge=1, description="Number of nodes; ranks are spread evenly, in order.")
     ranks: int = Field(ge=1, le=MAX_RANKS, description="Number of ranks (worker processes).")
     parallel: Parallel | None = Field(None, description="Parallel sizes. Default: pure data parallelism.")
     docker: Docker | None = Field(None, description="Settings of the platform docker.")
@@ -105,17 +108,19 @@ class ExpectLoss(Model):
     state: dict[str, StateLimits] = Field(
         {},
         max_length=200,
-        description="Largest differences of weights and optimizer state, by patterns of names "
-        "(docs/design/verdicts.md in the repository). Default: the tolerance; beyond it unknown.",
+        description=(
+            "Largest differences of weights and optimizer state, by patterns of names "
+            "(docs/design/verdicts.md in the repository). Default: the tolerance; beyond it unknown."
+        ),
     )
-    false_alarm: float | None = Field(
-        None, gt=0, lt=1, description="Share of sound runs that exceed a limit, as it was measured."
-    )
+    false_alarm: float | None = Field(None, gt=0, lt=1, description="Measured share of sound runs that exceed a limit.")
     measured: dict[str, str] = Field(
         {},
         max_length=100,
-        description="The job with which the limits were measured: digests and releases, as chaos calibrate writes "
-        "them. With another job what needs a limit is unknown.",
+        description=(
+            "Digests and releases of the measured job, by chaos calibrate. With another job what needs "
+            "a limit is unknown."
+        ),
     )
 
 
@@ -124,7 +129,7 @@ class ExpectRecovery(Model):
 
     total: Seconds | None = Field(None, description="Budget of the whole recovery.")
     phases: dict[str, Seconds] = Field({}, description="Budget by phase, for example {detection: 1s}.")
-    rollback: int | None = Field(None, ge=0, description="Largest number of steps that may be trained again.")
+    rollback: int | None = Field(None, ge=0, description="Most steps that may be trained again.")
 
 
 class Expect(Model):
@@ -139,8 +144,10 @@ class Expect(Model):
     recovery: ExpectRecovery | None = Field(None, description="Budgets of the recovery time.")
     root_cause: Literal["hit"] | None = Field(
         None,
-        description="hit: torchrun must name the process that was hit first as the root cause of each restart. "
-        "Default: stated, and fails nothing.",
+        description=(
+            "hit: torchrun must name the process that was hit first as root cause of each restart. "
+            "Default: stated only."
+        ),
     )
 
 
@@ -150,8 +157,10 @@ class Compare(Model):
     axis: str = Field(description="Axis of the matrix with two values; the second is compared with the first.")
     at_most: dict[str, Annotated[float, Field(gt=0, le=1)]] = Field(
         min_length=1,
-        description="Largest share of the first cell's measure that the second may have, as {detection: 0.5}: of "
-        "phases, total, rollback (repeated steps) or stalled (saving).",
+        description=(
+            "Largest share of the first cell's measure, as {detection: 0.5}: of phases, total, rollback "
+            "(repeated steps) or stalled (saving)."
+        ),
     )
 
 
@@ -174,14 +183,14 @@ class Finding(Model):
 
     id: FindingId = Field(description="Its id in docs/reference/findings.md in the repository.")
     sdk: Literal["standin", "vendor"] | None = Field(
-        None, description="The SDK with which it holds; with the other one the finding has no effect. Default: both."
+        None, description="The only SDK with which it has an effect. Default: both."
     )
     always: bool = Field(
         True,
-        description="Whether every run shows it. If so, a passing run reports that the finding no longer holds.",
+        description="Whether every run shows it: then a passing run reports that it no longer holds.",
     )
     with_vendor: tuple[str, ...] = Field(
-        (), strict=False, description="Checks in which the run may fail too with the vendor's SDK, besides failing."
+        (), strict=False, description="Further checks that may fail with the vendor's SDK."
     )
 
 
@@ -219,18 +228,21 @@ class Scenario(Model):
     )
     deadlines: Deadlines = Field(
         Deadlines.model_construct(),
-        description="Deadlines of the run and of each wait. One that is not written grows with every rank beyond 16.",
+        description=(
+            "Deadlines of the run and of each wait. Those that are not written grow with every rank beyond 16."
+        ),
     )
     finding: FindingId | Finding | None = Field(
         None,
-        description="Id of a known defect (docs/reference/findings.md in the repository), which fails the checks of "
-        "failing. A mapping where not every run shows it.",
+        description=(
+            "Id of a known defect (docs/reference/findings.md in the repository), which fails the "
+            "checks of failing. A mapping where not every run shows it."
+        ),
     )
     failing: tuple[str, ...] = Field(
         (),
         strict=False,
-        description="The checks that the finding may fail, for example [loss, resume]; comparison is that of compare. "
-        "Failures of other checks are not excused.",
+        description="The checks that the finding may fail, as [loss, resume]; comparison is that of compare.",
     )
 
     @property
