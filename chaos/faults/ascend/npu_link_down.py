@@ -47,7 +47,7 @@ class NpuLinkDown(FaultKind):
         return self.effect if scenario.cluster.nodes > 1 else NONE
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
-        """Recover the network of each card, and check that it is healthy.
+        """Recover each card's network, and check its health.
 
         Raises FaultMissed for a card that is unknown or unhealthy before.
         """

@@ -1,6 +1,6 @@
 """``rename-checkpoint``: gives a rank's newest checkpoint the name of a later step, which no rank has reached.
 
-The new step is the file's own added to that in its name. Jobs that read the stored step are not misled.
+Jobs that read the stored step are not misled.
 
 On Ascend: files copied by hand, or names that count anew after a recovery.
 """

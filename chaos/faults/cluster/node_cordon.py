@@ -1,6 +1,6 @@
 """``node-cordon``: keeps new pods off the node of a rank's pod; the pods on it go on.
 
-``cluster.kubernetes.nodes`` must name the node. It is marked with the run.
+``cluster.kubernetes.nodes`` must name the node.
 
 On Ascend: ``kubectl cordon``.
 """

@@ -1,8 +1,7 @@
 """``node-not-ready``: tells the cluster that a node is not ready; the node and its pods go on.
 
-``cluster.kubernetes.nodes`` must name the node. Its status (Ready=False) is written again until there is proof, since a
-running kubelet reports ready every 10 s; so it does not last. The cluster evicts pods that do not tolerate it (by
-default after 300 s), also pods of others.
+``cluster.kubernetes.nodes`` must name the node. A running kubelet soon reports ready again (10 s), so the state does
+not last. The cluster may evict pods, also of others (by default after 300 s).
 
 On Ascend: a node whose kubelet has stopped.
 """

@@ -1,4 +1,4 @@
-"""``link-error``: makes the device report that the link to another one is broken, ACL error 507056.
+"""``link-error``: makes the device report a broken link to another one (ACL 507056).
 
 MindSpore 2.10 reports an unknown error to the SDK, so the rank counts as lost. ``link`` is the silent fault.
 

@@ -1,5 +1,5 @@
-"""``suspect-remote``: makes the device of a rank suspect another one of a memory error (ACL 507057), while gradients
-are exchanged.
+"""``suspect-remote``: makes a rank's device suspect another of a memory error (ACL 507057), while gradients are
+exchanged.
 
 MindSpore reports a failed communication to the SDK, so HCCE answers. No rank's memory is lost here.
 

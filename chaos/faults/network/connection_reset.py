@@ -81,7 +81,7 @@ class ConnectionReset(FaultKind):
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
         """Return the connections, which the kernel has reset at both ends.
 
-        Raises FaultMissed without a record of them.
+        Raises FaultMissed if the record lacks them.
         """
         node, there = own_and_others(job, victim)
         try:

@@ -1,7 +1,6 @@
 """``network-loss``: drops a share of the packets sent to the targets' nodes; TCP sends them again.
 
-The kernel's netem drops them, else a relay of the run's own (the fault's name is its seed); on hosts their packet
-filter. The plan says which.
+The kernel's netem drops them, else a relay of the run; on hosts their packet filter. The plan says which.
 
 On Ascend: a bad cable, or a congested switch.
 """

@@ -1,6 +1,6 @@
 """``network-rate``: limits the rate at which packets reach the targets' nodes.
 
-Packets wait up to a second; packets without room are lost and sent again.
+Packets wait up to a second; then they are lost and sent again.
 
 On Ascend: a port with a reduced rate.
 """

@@ -1,12 +1,12 @@
 """``partition``: drops all traffic between the targets' nodes and every other node.
 
-No process gets an error, and no connection is closed. Afterwards TCP sends the lost packets again. With ``direction:
-out`` only packets from the targets' nodes are lost.
+No connection is closed. Afterwards TCP sends the packets again. With ``direction: out`` only packets from the targets'
+nodes are lost.
 
 Up to 2 seconds go unnoticed. After at most 18 seconds with the timings ``fast`` (55 with the vendor's) the SDK's
 controller gives the targets' ranks up; the others save the end-of-life checkpoint and exit. So a long partition must
 cut whole nodes from the controller's node, both ways, with TTP on. The ranks that were cut off live on. With
-``seconds`` they must end by themselves when the network returns without a controller; else they end with the launch.
+``seconds`` they must end by themselves when the network returns; else they end with the launch.
 
 On Ascend: a switch or port that drops everything.
 """

@@ -1,6 +1,6 @@
 """``port-blocked``: drops the packets to one TCP port of the targets' nodes; all other traffic passes.
 
-No process gets an error, and no connection is closed. Afterwards TCP sends the lost packets again.
+No connection is closed. Afterwards TCP sends the packets again.
 
 On Ascend: a firewall that drops packets to controller, scheduler or HCCL's host sockets.
 """
@@ -47,7 +47,7 @@ class PortBlocked(OnNetwork):
             raise missed(error) from error
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the kernel's treatment of two ports, of which only the other one answers.
+        """Return unanswered packets to the port, and answered ones to another.
 
         Raises FaultMissed if no connection exists.
         """

@@ -1,8 +1,7 @@
 """``node-oom``: lowers a node's memory limit to a little more than it uses; its ranks take more, and the kernel ends
 them.
 
-The machine's memory is never short. While the kernel reclaims memory the ranks stand still, on a busy machine for 15 s,
-so their silence may be noticed before their end.
+The machine's memory is never short. The ranks may stand still before their end, on a busy machine for 15 s.
 
 On Ascend: a pod whose memory limit is too low for its ranks.
 """

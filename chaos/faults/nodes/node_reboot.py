@@ -1,6 +1,6 @@
 """``node-reboot``: reboots the machine that a rank runs on, with everything on it.
 
-The platform must be able to reboot its nodes and to distinguish their boots. The plan refuses it on the platform local.
+The plan refuses it on the platform local, where the harness runs.
 
 On Ascend: ``reboot``.
 """

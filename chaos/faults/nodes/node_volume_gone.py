@@ -1,6 +1,6 @@
 """``node-volume-gone``: takes the volume with the job's checkpoints from one node only, until the next launch.
 
-The kernel answers with ENOENT. Open files stay open, and no saved file is touched.
+The kernel answers with ENOENT. Open and saved files stay.
 
 On Ascend: a dropped NFS mount, or a detached volume.
 """

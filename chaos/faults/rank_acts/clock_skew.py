@@ -1,7 +1,6 @@
 """``clock-skew``: sets the wall clock of a rank's Python wrong by ``offset`` seconds, until its process ends.
 
-``time.time`` and ``time.time_ns`` are wrong, and so the time stamps of Python's logging. The machine, native code and
-the histories keep the right time.
+``time.time`` and Python's logging are wrong. The machine, native code and the histories keep the right time.
 
 On Ascend: a host without NTP.
 """

@@ -1,6 +1,6 @@
 """``exit``: ends a rank at once with an exit code, without cleaning up.
 
-With code 0 only the missing rank shows the fault: msrun and the cluster's agent take its training for complete.
+With code 0 msrun and the cluster's agent take the rank's training for complete.
 
 On Ascend: a library that calls ``_exit``.
 """

@@ -40,7 +40,7 @@ class SlowRank(InRank):
         return {"message": "slow", "factor": parameters["factor"], "steps": parameters.get("steps", 1)}
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the rank's own record that it is slow from now on. Raises FaultMissed if it has ended without one."""
+        """Return the rank's own record of its slowness. Raises FaultMissed if it has ended without one."""
         acting = own_proof(job, victim, "fault.acting", "it was slowed down")
         if acting is None:
             return None

@@ -1,6 +1,6 @@
 """``terminate``: sends SIGTERM to a rank's process, which may have a handler for it.
 
-Under MindIO TFT nothing happens: its processor installs an empty handler. Without the SDK the process ends.
+Under MindIO TFT nothing happens (an empty handler). Without the SDK the process ends.
 
 On Ascend: a scheduler's signal to a pod before it kills the pod.
 """

@@ -1,7 +1,6 @@
 """``no-permission``: forbids the ranks to write in the directory of the checkpoints.
 
-Unprivileged ranks lose the directory's mode (EACCES). For ranks that ignore the mode, such as root's, the directory and
-its subdirectories become immutable (EPERM).
+For unprivileged ranks the directory loses its mode (EACCES), for others, such as root's, it becomes immutable (EPERM).
 
 On Ascend: a checkpoint path with another owner or the wrong mode.
 """

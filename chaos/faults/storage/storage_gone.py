@@ -1,6 +1,6 @@
 """``storage-gone``: takes away the directory of the checkpoints.
 
-Nothing can be made there (ENOENT). No saved file is touched.
+Nothing can be made there (ENOENT); saved files stay.
 
 On Ascend: a checkpoint path that was deleted or unmounted.
 """
