@@ -8,6 +8,7 @@ import platform
 import sys
 from dataclasses import dataclass
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from chaos.agent.after_import import AfterImport
 from chaos.agent.barriers import Barriers
@@ -24,6 +25,9 @@ from chaos.agent.stacks import offer_stacks
 from chaos.agent.step_source import StepSource
 from chaos.agent.training import Training
 
+if TYPE_CHECKING:
+    from chaos.agent.torch.loop import TorchLoop
+
 
 @dataclass(frozen=True)
 class Agent:
@@ -37,6 +41,7 @@ class Agent:
     digests: Digests | None = None
     training: Training | None = None
     source: StepSource | None = None
+    torch_loop: TorchLoop | None = None
 
 
 def start(path: str) -> Agent:
@@ -98,7 +103,7 @@ def _in_rank(configuration: Configuration, place: Place, imports: AfterImport) -
     torch_loop = TorchLoop(training, source, torch_optimizers, ends_with=ends_with)
     install_torch_hooks(imports, training, torch_loop, torch_optimizers)
     imports.watch_file(MODULE, Lines(training, source).connect)
-    return Agent(configuration, place, imports, record, barriers, digests, training, source)
+    return Agent(configuration, place, imports, record, barriers, digests, training, source, torch_loop)
 
 
 def _finish_before(source: StepSource) -> None:

@@ -87,7 +87,7 @@ def build_plan(
         layout,
         groups,
         effects=effects_of(kinds),
-        observable=traits.observable,
+        traits=traits,
         draw_seed=draw_seed,
         problems=problems,
     )

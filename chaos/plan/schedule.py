@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chaos.plan.family_rules import Occurrence, settled
 from chaos.plan.job_effect import NONE, OF_KINDS, JobEffect, may_be_planned
@@ -22,6 +22,9 @@ from chaos.scenario.models.fault import Trigger
 from chaos.scenario.models.ids import fault_ids
 from chaos.scenario.models.scenario import MAX_RANKS, Scenario
 from chaos.scenario.models.terms import Mechanism
+
+if TYPE_CHECKING:
+    from chaos.plan.traits import JobTraits
 
 
 @dataclass(frozen=True)
@@ -65,7 +68,7 @@ def plan_faults(
     groups: Sequence[tuple[int, ...]],
     *,
     effects: Mapping[str, JobEffect],
-    observable: frozenset[str],
+    traits: JobTraits,
     draw_seed: Callable[[], int],
     problems: Problems,
 ) -> tuple[Scheduled, ...]:
@@ -76,11 +79,15 @@ def plan_faults(
         layout: its checked layout.
         groups: its replica groups.
         effects: effect by fault kind; a kind that is missing is unknown.
-        observable: phases that the job can report.
+        traits: the phases that a job of its kind can report.
         draw_seed: gives a fresh seed for a random target without one.
         problems: collects every problem.
     """
     ids = fault_ids(scenario.faults)
+    alters = {kind for kind, effect in effects.items() if effect.alters is not None}
+    observable = [
+        traits.observable | traits.alters_at if fault.kind in alters else traits.observable for fault in scenario.faults
+    ]
     moments = read_moments(scenario, ids, observable, problems)
     on = switched_on(scenario.job.protection)
     if scenario.job.agent and "retry" not in scenario.job.strategies:

@@ -82,9 +82,8 @@ def _hook_backward(loop: TorchLoop, module: ModuleType) -> None:
     backward: Callable[..., Any] = module.Tensor.backward
 
     @functools.wraps(backward)
-    def backward_with_agent(self: Any, *args: Any, **kwargs: Any) -> Any:
-        loop.backward(self)
-        return backward(self, *args, **kwargs)
+    def backward_with_agent(self: Any, gradient: Any = None, *args: Any, **kwargs: Any) -> Any:
+        return backward(self, loop.backward(self, gradient), *args, **kwargs)
 
     module.Tensor.backward = backward_with_agent
 

@@ -28,11 +28,22 @@ class Numbering(Protocol):
         """Return whether the state of this process is still to come."""
 
 
+class Altering(Protocol):
+    """The part that changes values where a fault says so."""
+
+    def backward(self, loss: Any, gradient: Any) -> Any:
+        """Return the gradient with which a backward run of a step begins, in place of ``gradient``."""
+
+    def update_begins(self) -> None:
+        """See that the step has no more backward runs."""
+
+
 class TorchLoop:
     """The steps of one process's loop. ``group`` is its replica group, None where the optimizer counts the steps.
 
     Of several optimizers ``ends_with`` is the number of that whose update ends a step, in the order in which they are
-    made; None where the script has only one.
+    made; None where the script has only one. ``alterations`` is None where no fault can change a value. ``model`` is
+    the model whose forward run begins a step, once training has begun.
     """
 
     def __init__(
@@ -43,7 +54,7 @@ class TorchLoop:
         self._optimizers = optimizers
         self._ends_with = ends_with
         self._optimizer: Any = None
-        self._model: Any = None
+        self.model: Any = None
         self._step = 0
         self._updating = 0
         self._empty = False
@@ -51,13 +62,14 @@ class TorchLoop:
         self._losses: list[Any] = []
         self._batches: list[Any] = []
         self.group: Numbering | None = None
+        self.alterations: Altering | None = None
         self._joining: Any = None
 
     def awaits(self, model: Any) -> bool:
         """Return whether a forward run of this model would tell anything at present."""
         if self._updating:
             return False
-        return model is self._model if self._training.in_step else self._counts()
+        return model is self.model if self._training.in_step else self._counts()
 
     def forward(self, model: Any, inputs: Any) -> None:
         """See a forward run that records gradients: outside of a step, one begins with it if the model has weights.
@@ -73,11 +85,19 @@ class TorchLoop:
             self._batches.append(inputs if self._fetched is None else self._fetched)
             training.reach("forward")
 
-    def backward(self, loss: Any) -> None:
-        """See that a gradient is computed, of a loss if it is a scalar's. Several of a step count by their mean."""
-        counted = self._training.in_step or self._joining is not None
-        if counted and not self._updating and loss.numel() == 1 and self._counts():
+    def backward(self, loss: Any, gradient: Any = None) -> Any:
+        """See that a gradient is computed, of a loss if it is a scalar's. Several of a step count by their mean.
+
+        Returns the gradient with which the backward run has to begin: as a rule the given one.
+        """
+        in_step = self._training.in_step
+        if self._updating or not (in_step or self._joining is not None) or not self._counts():
+            return gradient
+        if self.alterations is not None and in_step:
+            gradient = self.alterations.backward(loss, gradient)
+        if loss.numel() == 1:
             self._losses.append(loss.detach())
+        return gradient
 
     def batch(self, batch: Any) -> None:
         """See a batch that a data loader hands out."""
@@ -85,11 +105,11 @@ class TorchLoop:
 
     def healed(self, step: int) -> None:
         """Begin anew with the state of another replica group after ``step``: the losses so far are the next step's."""
-        model = self._model if self._joining is None else self._joining
+        model = self.model if self._joining is None else self._joining
         if model is None:
             return
-        self._model, self._joining, self._step = model, None, step + 1
-        self._training.begin(step, self._state)
+        self.model, self._joining, self._step = model, None, step + 1
+        self._training.begin(step, self.state)
         self._training.step_begin(self._step)
 
     def voted(self, committed: bool) -> None:
@@ -104,6 +124,8 @@ class TorchLoop:
         if self._updating > 1 or not self._is_step() or not self._may_end(optimizer):
             return
         self._optimizer = optimizer
+        if self.alterations is not None:
+            self.alterations.update_begins()
         self._training.reach("optimizer.update")
 
     def _may_end(self, optimizer: Any) -> bool:
@@ -164,7 +186,7 @@ class TorchLoop:
 
     def _begin(self, model: Any) -> None:
         training = self._training
-        if self._model is None:
+        if self.model is None:
             optimizers = self._optimizers.alive()
             if not optimizers:
                 self._source.gradients = True
@@ -173,8 +195,8 @@ class TorchLoop:
             if done is None:
                 return
             self._joining = None
-            self._model, self._step = model, done
-            training.begin(done, self._state, own_slots=any(map(keeps_own_part, optimizers)))
+            self.model, self._step = model, done
+            training.begin(done, self.state, own_slots=any(map(keeps_own_part, optimizers)))
         elif training.steps_begun in _LOOKED_AT and (changed := training.changed_since_step()):
             self._source.unclear(
                 f"{some(changed)} changed after the update of step {self._step}, so the step ends later than the "
@@ -191,8 +213,9 @@ class TorchLoop:
         numbers = hyperparameters_of(self._optimizers.alive())
         self._training.step_end(_mean(losses), batches, hyperparameters=numbers)
 
-    def _state(self) -> list[tuple[str, Any]]:
-        return list(state_of(self._model, self._optimizers.alive()))
+    def state(self) -> list[tuple[str, Any]]:
+        """Return the weights, the buffers and the optimizers' slots, by name."""
+        return list(state_of(self.model, self._optimizers.alive()))
 
     def _steps_done(self, optimizers: list[Any]) -> int | None:
         """Return the number of steps before this process's first one; None where nothing says it."""

@@ -1,8 +1,8 @@
 """``nonfinite-loss``: makes the loss of one step infinite or not a number, and the gradients of the rank with it; all
 ranks get them.
 
-On Ascend: an overflow in float16, or a bad sample. LossMonitor and MFLossMonitor end the job there; the job kind of
-this fault has neither.
+On Ascend: an overflow in float16, or a bad sample. LossMonitor and MFLossMonitor end the job there; the job kinds of
+this fault have neither.
 """
 
 from __future__ import annotations

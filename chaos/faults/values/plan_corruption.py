@@ -18,7 +18,6 @@ from chaos.plan.parts.layout import loss_ranks
 from chaos.plan.problems import Problems
 from chaos.plan.schedule import Scheduled
 from chaos.plan.traits import JobTraits
-from chaos.scenario.models.scenario import Scenario
 
 PLACES: Mapping[str, str] = MappingProxyType(
     {"gradient": "allreduce.enter", "weight": "step.begin", "activation": "forward"}
@@ -92,7 +91,7 @@ def check_corruption(draft: Draft, problems: Problems) -> None:
     scenario, faults = draft.scenario, draft.faults
     silent = [fault for fault in faults if fault.effect.alters == "value"]
     for fault in silent:
-        _check_place(scenario, fault, draft.traits, problems)
+        _check_place(draft, fault, problems)
         if what_of(fault.fault) == "loss":
             _check_has_loss(draft, fault, problems)
         if stays(fault.fault):
@@ -124,7 +123,8 @@ def _check_has_loss(draft: Draft, fault: Scheduled, problems: Problems) -> None:
         )
 
 
-def _check_place(scenario: Scenario, fault: Scheduled, traits: JobTraits, problems: Problems) -> None:
+def _check_place(draft: Draft, fault: Scheduled, problems: Problems) -> None:
+    scenario, traits = draft.scenario, draft.traits
     what, path = what_of(fault.fault), fault.path
     trigger = fault.fault.trigger
     if what not in traits.alters:
@@ -133,7 +133,15 @@ def _check_place(scenario: Scenario, fault: Scheduled, traits: JobTraits, proble
             f"{path}.kind",
             f"in a job of kind {scenario.job.kind!r} nothing can change {with_article(what)}{can}",
             text=fault.fault.kind,
-            hint="use kind plain",
+            hint=_places(traits),
+        )
+    elif what == "gradient" and draft.layout.shard == "full":
+        problems.add(
+            f"{path}.parameters.where" if "where" in fault.fault.parameters else f"{path}.kind",
+            "with cluster.parallel.shard: full the gradients of whole weights are reduced inside fully_shard, where no "
+            "hook sees them",
+            text=fault.fault.kind,
+            hint="write where: weight, or use the fault kind spike",
         )
     if not trigger.keys() <= {"step", "phase"}:
         message = f"fault {fault.fault.id!r} must come at one step, or it is not known what can still be compared"
@@ -172,6 +180,14 @@ def _check_place(scenario: Scenario, fault: Scheduled, traits: JobTraits, proble
     if "parameter" in fault.fault.parameters and what != "weight":
         message = f"parameter names a weight, but {with_article(what)} is changed: it is one flat array"
         problems.add(f"{path}.parameters.parameter", message, hint="leave it out, or write where: weight")
+
+
+def _places(traits: JobTraits) -> str:
+    """Return which corruption a job of this kind can have, as a hint."""
+    places = [place for place in PLACES if place in traits.alters]
+    if not places:
+        return "use a job of kind plain, or torch"
+    return f"use flip-bit with where: {' or '.join(places)}; kind plain has every corruption"
 
 
 def _check_alone(fault: Scheduled, faults: Sequence[Scheduled], problems: Problems) -> None:

@@ -10,6 +10,7 @@ from chaos.plan.describe import ranks
 from chaos.plan.draft import Draft
 from chaos.plan.parts.equivalence import Comparable
 from chaos.plan.parts.response import Recovery
+from chaos.plan.problems import Problems
 from chaos.plan.recovery.vendor import DOCUMENT
 from chaos.plan.schedule import Scheduled
 from chaos.scenario.models.scenario import Scenario
@@ -18,6 +19,42 @@ from chaos.scenario.models.scenario import Scenario
 def spikes(draft: Draft) -> list[Scheduled]:
     """Return the faults by which ranks compute an abnormal result."""
     return [fault for fault in draft.faults if fault.effect.alters == "norm"]
+
+
+def check_spikes(draft: Draft, problems: Problems) -> None:
+    """Note spikes that nothing in a job of this kind can make, or that nothing could show."""
+    job, traits = draft.scenario.job, draft.traits
+    for spike in spikes(draft):
+        name, path = spike.fault.id, spike.path
+        if not traits.spikes:
+            message = f"in a job of kind {job.kind!r} nothing can scale the gradients"
+            problems.add(f"{path}.kind", message, text=spike.fault.kind, hint="no agent sees its gradients before")
+            continue
+        for key in sorted({"norm", "factor"} & spike.fault.parameters.keys() - traits.spikes):
+            problems.add(
+                f"{path}.parameters.{key}",
+                f"in a job of kind {job.kind!r} the gradients are reduced inside the framework, so a rank does not "
+                f"know those of the others, and cannot reach a {key}",
+                text=key,
+                hint=f"write {', '.join(sorted(traits.spikes))}",
+            )
+        if traits.gradients:
+            continue
+        if draft.scenario.baseline == "none":
+            problems.add(
+                f"{path}.kind",
+                f"only the fault-free run shows the effect of fault {name!r}, but baseline is none "
+                f"({problems.where('baseline')})",
+                text=spike.fault.kind,
+                hint="set baseline: auto",
+            )
+        if spike.moment.earliest.step < 2:
+            problems.add(
+                f"{path}.trigger.step",
+                f"fault {name!r} comes in step 1, so no step before it can show that the job is the baseline's",
+                text=1,
+                hint="use a step from 2",
+            )
 
 
 def spike_changes(draft: Draft, recoveries: Sequence[Recovery]) -> Iterator[Change]:
@@ -32,7 +69,9 @@ def spike_changes(draft: Draft, recoveries: Sequence[Recovery]) -> Iterator[Chan
         is_broken = spike.fault.id in broken
         limit = _limit(draft.scenario, spike, broken=is_broken)
         if limit is not None:
-            yield Change(spike, limit, lasting=_is_unpromised(draft.scenario, spike) and not is_broken)
+            lasting = _is_unpromised(draft.scenario, spike) and not is_broken
+            unseen = not draft.traits.gradients
+            yield Change(spike, limit, lasting, silent=unseen, shown_by_state="a spike" if unseen else "")
 
 
 def _limit(scenario: Scenario, spike: Scheduled, *, broken: bool) -> Comparable | None:

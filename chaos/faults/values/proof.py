@@ -8,7 +8,7 @@ the fault-free run has changed no computed value, so the later steps would prove
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from chaos.evidence.baseline import at_baseline, differing, loss_of
@@ -109,26 +109,10 @@ def _weight_doubts(history: History, change: Event, step: int) -> Iterator[Doubt
 
 def _felt(history: History, artifacts: Artifacts, fault: PlannedFault, change: Event, step: int) -> Iterator[Doubt]:
     """Yield a doubt unless the step's outcome differs from the fault-free run's in the fault's way."""
-    baseline = digests(artifacts.baseline, TRAIN).get(change.rank or 0, {}) if artifacts.baseline else {}
-    # The step may have been trained again since, and without the change.
-    digest = next(
-        (event for event in _recorded(history, change, step) if event.seq > change.seq and event.pid == change.pid),
-        None,
-    )
-    before = next((event for event in reversed(_recorded(history, change, step - 1)) if event.mono < change.mono), None)
-    baseline_digest = baseline.get(step)
-    if digest is None or baseline_digest is None:
-        yield (
-            f"there is nothing to compare rank {change.rank}'s step {step} with, so its effect is unknown",
-            (change.source,),
-        )
+    yield from state_doubts(history, artifacts, change, step, by_itself=what_of(fault) in BY_ITSELF)
+    before, digest, baseline = _around(history, artifacts, change, step)
+    if digest is None or (baseline_digest := baseline.get(step)) is None:
         return
-    if not differing(digest.data.get("parameters"), baseline_digest.data.get("parameters")):
-        state = f"rank {change.rank}'s state after step {step}"
-        text = f"{state} is the fault-free run's: the fault changed nothing that counts"
-        yield text, (digest.source, at_baseline(baseline_digest))
-    elif what_of(fault) not in BY_ITSELF:
-        yield from _differs_before(change, step, before, baseline.get(step - 1))
     if fault.kind == BATCH:
         if before is None or before.data.get("batch") is None or digest.data.get("batch") != before.data["batch"]:
             yield f"rank {change.rank} has not trained the batch of step {step - 1} in step {step}", (digest.source,)
@@ -142,6 +126,43 @@ def _felt(history: History, artifacts: Artifacts, fault: PlannedFault, change: E
         planned = float(str(fault.parameters.get("value", "nan")))
         if loss is None or math.isfinite(loss) or math.isnan(loss) != math.isnan(planned):
             yield f"rank {change.rank}'s loss of step {step} is {loss}, not {planned}", (digest.source,)
+
+
+def _around(
+    history: History, artifacts: Artifacts, change: Event, step: int
+) -> tuple[Event | None, Event | None, Mapping[int, Event]]:
+    """Return the rank's digests of the step before and of the step with the change, and the fault-free run's."""
+    baseline = digests(artifacts.baseline, TRAIN).get(change.rank or 0, {}) if artifacts.baseline else {}
+    # The step may have been trained again since, and without the change.
+    digest = next(
+        (event for event in _recorded(history, change, step) if event.seq > change.seq and event.pid == change.pid),
+        None,
+    )
+    before = next((event for event in reversed(_recorded(history, change, step - 1)) if event.mono < change.mono), None)
+    return before, digest, baseline
+
+
+def state_doubts(
+    history: History, artifacts: Artifacts, change: Event, step: int, *, by_itself: bool = False
+) -> Iterator[Doubt]:
+    """Yield a doubt unless the state after the step of a change differs from the fault-free run's.
+
+    It must not have differed before, unless the change is seen ``by_itself``.
+    """
+    before, digest, baseline = _around(history, artifacts, change, step)
+    baseline_digest = baseline.get(step)
+    if digest is None or baseline_digest is None:
+        yield (
+            f"there is nothing to compare rank {change.rank}'s step {step} with, so its effect is unknown",
+            (change.source,),
+        )
+        return
+    if not differing(digest.data.get("parameters"), baseline_digest.data.get("parameters")):
+        state = f"rank {change.rank}'s state after step {step}"
+        text = f"{state} is the fault-free run's: the fault changed nothing that counts"
+        yield text, (digest.source, at_baseline(baseline_digest))
+    elif not by_itself:
+        yield from _differs_before(change, step, before, baseline.get(step - 1))
 
 
 def _differs_before(change: Event, step: int, before: Event | None, baseline_digest: Event | None) -> Iterator[Doubt]:

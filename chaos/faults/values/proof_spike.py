@@ -1,7 +1,8 @@
 """Part of check ``injection``: proof of a spike, and of the planned global norm.
 
 The proof is the rank's own record of the scale factor of its gradients, and the norm in its digest of the step: a
-scaled gradient that did not reach the reduced one has changed nothing.
+scaled gradient that did not reach the reduced one has changed nothing. Where no agent sees the reduced gradients, the
+state of the step shows that: it has to differ from the fault-free run's.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from chaos.evidence.injection.agreement import agrees
 from chaos.evidence.injection.triggers import Demands, barrier
 from chaos.evidence.order import out_of_order
 from chaos.evidence.proof import Case, Proof, all_of
+from chaos.faults.values.proof import state_doubts
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -59,7 +61,8 @@ def scaled_doubts(
             yield f"rank {rank} scaled them at {point}: the planned fault was not injected", (event.source,)
         if (order := out_of_order(injection, event)) is not None:
             yield f"rank {rank} scaled them before it was told to{order}", (event.source, injection.source)
-        yield from _norm_doubts(plan, history, fault, event)
+        if plan.training.gradients:
+            yield from _norm_doubts(plan, history, fault, event)
     yield from _course_doubts(plan, history, fault, injection)
     if (order := out_of_order(records[0], landing)) is not None:
         yield f"the landing is recorded before rank {rank} scaled them{order}", (landing.source, records[0].source)
@@ -129,8 +132,19 @@ def _scaled(case: Case) -> Iterator[Doubt]:
     yield from scaled_doubts(case.plan, case.history, case.fault, case.demands, case.landing, case.injection)
 
 
+def _shown(case: Case) -> Iterator[Doubt]:
+    """Yield every doubt of the effect where no agent sees the reduced gradients: the state then has to show it."""
+    if case.fault.kind != KIND or case.plan.training.gradients:
+        return
+    injection = case.injection
+    for event in case.history.select(SCALED, fault=case.fault.id, rank=injection.rank):
+        step = event.data.get("step")
+        if event.pid == injection.pid and isinstance(step, int):
+            yield from state_doubts(case.history, case.artifacts, event, step)
+
+
 SPIKE = Proof(
-    "the rank's own record of the factor, the norm of the reduced gradients",
+    "the rank's own record of the factor; the norm of the reduced gradients, or a state that differs",
     ("factor", "norm"),
-    all_of(_scaled, agrees(SCALED, "factor", "norm")),
+    all_of(_scaled, _shown, agrees(SCALED, "factor", "norm")),
 )

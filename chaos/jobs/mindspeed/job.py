@@ -32,6 +32,10 @@ class MindSpeedJob(TorchJob, Configured):
         TorchJob.traits,
         checkpoint_form="megatron",
         devices=frozenset({"Ascend"}),
+        # Megatron's loop calls autograd itself, so no backward run of it is seen.
+        alters=frozenset(),
+        alters_at=frozenset(),
+        spikes=frozenset(),
         # TaskD starts ranks again in torchrun's place, where the job runs on a cluster.
         lacks={key: why for key, why in TorchJob.traits.lacks.items() if key != "job.agent"},
         vendor=Vendor(

@@ -52,6 +52,10 @@ class TorchJob(ScriptJob):
         resumes_periodic=True,
         devices=frozenset({"CPU", "Ascend"}),
         genuine=True,
+        # The backward run of a step is where its gradients are reduced: a rank is held there to change them, no more.
+        alters=frozenset({"gradient", "loss", "weight"}),
+        alters_at=frozenset({"allreduce.enter"}),
+        spikes=frozenset({"factor"}),
         gradients=False,
         own_script=False,
         mindspore=False,
@@ -79,7 +83,12 @@ class TorchJob(ScriptJob):
     needs = ("torch",)
     probes = MappingProxyType({"torch": torch})
     ports = 1
-    extensions = ("chaos.agent.torch.interface", "chaos.agent.torch.rank_logs", "chaos.agent.torch.seeds")
+    extensions = (
+        "chaos.agent.torch.alterations",
+        "chaos.agent.torch.interface",
+        "chaos.agent.torch.rank_logs",
+        "chaos.agent.torch.seeds",
+    )
 
     def own_python(self, scenario: Scenario, directory: Path) -> Path | None:
         """Return the interpreter that the scenario names."""

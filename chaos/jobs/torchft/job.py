@@ -40,6 +40,7 @@ class TorchftJob(ScriptJob):
         observable=frozenset({"step.begin", "forward", "optimizer.update", "step.end"}),
         checkpoint_form=None,
         genuine=True,
+        spikes=frozenset(),
         gradients=False,
         own_script=False,
         mindspore=False,

@@ -52,6 +52,7 @@ class TorchRehearsalJob(JobKind):
         slices=frozenset({1}),
         shards=frozenset({1}),
         storage=_CHECKPOINTS,
+        spikes=frozenset(),
         gradients=False,
         mindspore=False,
         mechanisms=frozenset({"TTP", "UCE", "HCCE", "TSP", "ARF"}),
