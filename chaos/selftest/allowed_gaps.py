@@ -23,7 +23,8 @@ needed, and the events of this rank never are. All others are of any rank.
 
 _ELASTIC = "live-torch-elastic live-torch-fsdp live-torch-hsdp live-torch-zero"
 _RESUMED = "live-torch-damage live-torch-resume"
-_TORCH = f"{_ELASTIC} {_RESUMED}"
+_UNNOTICED = "live-torch-spike"
+_TORCH = f"{_ELASTIC} {_RESUMED} {_UNNOTICED}"
 
 _ALL = (
     "arf exit harmless hcce held host-reboot in-vain live-plain-damage "
@@ -71,13 +72,13 @@ ALLOWED_GAPS: AllowedGaps = MappingProxyType(
         },
         "The states after every step before the fault are compared, too.": {
             "initial in attempt train": f"exit harmless held host-reboot in-vain live-plain-damage {_RESUMED} "
-            "slices tsp ttp",
+            f"{_UNNOTICED} slices tsp ttp",
             "initial of rank 0 in attempt train": _FT,
             "initial of rank 2 in attempt train": _FT,
             "the baseline's initial in attempt train": f"{_ALL} {_FT}",
         },
         "The harness records a rank's exit status, too; only a restart of all ranks needs the launcher's record.": {
-            "child.exit in attempt train": f"arf exit {_RESUMED} {_FT} uce",
+            "child.exit in attempt train": f"arf exit {_RESUMED} {_UNNOTICED} {_FT} uce",
             "child.exit in attempt resume": _RESUMED,
         },
         "In a launch that must fail the ranks' own exits count.": {
@@ -92,7 +93,8 @@ ALLOWED_GAPS: AllowedGaps = MappingProxyType(
             "slices ttp",
         },
         "The steps of the first launch begin with 1.": {
-            "train.begin in attempt train": f"held host-reboot in-vain live-plain-damage {_RESUMED} slices ttp",
+            "train.begin in attempt train": f"held host-reboot in-vain live-plain-damage {_RESUMED} {_UNNOTICED} "
+            "slices ttp",
             "train.begin of rank 0 in attempt train": _FT,
             "train.begin of rank 2 in attempt train": _FT,
         },
@@ -106,7 +108,7 @@ ALLOWED_GAPS: AllowedGaps = MappingProxyType(
             "ranks.placed": "pods",
         },
         "The last step shows that a rank trained to its end; this event adds that a last save was due after it.": {
-            "train.end in attempt train": f"{_ELASTIC} rsc tre",
+            "train.end in attempt train": f"{_ELASTIC} {_UNNOTICED} rsc tre",
             "train.end in attempt resume": f"live-plain-damage {_RESUMED} slices ttp",
         },
         "The number of updates in a step only adds suspicion if the scenario says that it is one.": {

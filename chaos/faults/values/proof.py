@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from chaos.evidence.baseline import at_baseline, differing, loss_of
@@ -43,9 +44,18 @@ def altered_again(history: History, fault: PlannedFault) -> list[Event]:
 
 
 def altered_doubts(
-    history: History, artifacts: Artifacts, fault: PlannedFault, demands: Demands, landing: Event, injection: Event
+    history: History,
+    artifacts: Artifacts,
+    fault: PlannedFault,
+    demands: Demands,
+    landing: Event,
+    injection: Event,
+    plan: Plan | None = None,
 ) -> Iterator[Doubt]:
-    """Yield every reason to doubt the change in the rank of ``injection``. None for faults of another kind."""
+    """Yield every reason to doubt the change in the rank of ``injection``. None for faults of another kind.
+
+    Without a ``plan`` nothing is known of other faults.
+    """
     if fault.kind not in KINDS:
         return
     rank = injection.rank
@@ -72,7 +82,8 @@ def altered_doubts(
         yield from _flip_doubts(fault, change)
     if what == "weight":
         yield from _weight_doubts(history, change, step)
-    yield from _felt(history, artifacts, fault, change, step)
+    if plan is None or not gave_up(plan, history, change, step):
+        yield from _felt(history, artifacts, fault, change, step)
 
 
 def _flip_doubts(fault: PlannedFault, change: Event) -> Iterator[Doubt]:
@@ -126,6 +137,21 @@ def _felt(history: History, artifacts: Artifacts, fault: PlannedFault, change: E
         planned = float(str(fault.parameters.get("value", "nan")))
         if loss is None or math.isfinite(loss) or math.isnan(loss) != math.isnan(planned):
             yield f"rank {change.rank}'s loss of step {step} is {loss}, not {planned}", (digest.source,)
+
+
+def gave_up(plan: Plan, history: History, change: Event, step: int) -> bool:
+    """Return whether the rank has failed in the step of a change, so that no state can show the effect.
+
+    No planned fault may have ended it. Other checks then blame the job, which was to train on.
+    """
+    if any(fault.effect.alters is None for fault in plan.faults):
+        return False
+    recorded = partial(history.select, attempt=change.attempt, rank=change.rank, pid=change.pid)
+    if recorded("step.end", step=step) or recorded("digest", step=step):
+        return False
+    return any(
+        end.data.get("signal") is not None or end.data.get("code") not in (None, 0) for end in recorded("rank.exit")
+    )
 
 
 def _around(
@@ -203,7 +229,8 @@ def other_batches(plan: Plan) -> set[tuple[int, int]]:
 
 
 def _altered(case: Case) -> Iterator[Doubt]:
-    yield from altered_doubts(case.history, case.artifacts, case.fault, case.demands, case.landing, case.injection)
+    parts = (case.history, case.artifacts, case.fault, case.demands, case.landing, case.injection)
+    yield from altered_doubts(*parts, case.plan)
 
 
 CHANGED = Proof(

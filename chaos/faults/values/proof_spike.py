@@ -15,7 +15,7 @@ from chaos.evidence.injection.agreement import agrees
 from chaos.evidence.injection.triggers import Demands, barrier
 from chaos.evidence.order import out_of_order
 from chaos.evidence.proof import Case, Proof, all_of
-from chaos.faults.values.proof import state_doubts
+from chaos.faults.values.proof import gave_up, state_doubts
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -139,12 +139,14 @@ def _shown(case: Case) -> Iterator[Doubt]:
     injection = case.injection
     for event in case.history.select(SCALED, fault=case.fault.id, rank=injection.rank):
         step = event.data.get("step")
-        if event.pid == injection.pid and isinstance(step, int):
+        if event.pid != injection.pid or not isinstance(step, int):
+            continue
+        if not gave_up(case.plan, case.history, event, step):
             yield from state_doubts(case.history, case.artifacts, event, step)
 
 
 SPIKE = Proof(
-    "the rank's own record of the factor; the norm of the reduced gradients, or a state that differs",
+    "the rank's own record of the factor, the effect in the step's digest",
     ("factor", "norm"),
     all_of(_scaled, _shown, agrees(SCALED, "factor", "norm")),
 )

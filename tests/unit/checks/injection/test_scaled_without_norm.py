@@ -12,7 +12,7 @@ from chaos.evidence.proof import Case
 from chaos.faults.values.proof_spike import SPIKE
 from chaos.history.event import Event
 from chaos.history.reader import History
-from chaos.plan.job_effect import ABNORMAL
+from chaos.plan.job_effect import ABNORMAL, DEATH
 from chaos.plan.parts.fault import PlannedFault
 
 FAULT = PlannedFault("it", "spike", (2,), {"step": 5, "phase": "allreduce.enter"}, {"factor": 1000}, None, 9, ABNORMAL)
@@ -33,12 +33,14 @@ BEFORE, AFTER = digest(4, 9, "s4"), digest(5, 20, "other")
 BASELINE = (digest(4, 4, "s4"), digest(5, 5, "s5"))
 
 
-def doubts(*events: Event, baseline: tuple[Event, ...] = BASELINE) -> list[str]:
+def doubts(
+    *events: Event, baseline: tuple[Event, ...] = BASELINE, faults: tuple[PlannedFault, ...] = (FAULT,)
+) -> list[str]:
     plan = SimpleNamespace(
         training=SimpleNamespace(gradients=False),
         fault_tolerance=SimpleNamespace(watch=None),
         response=SimpleNamespace(recoveries=()),
-        faults=(FAULT,),
+        faults=faults,
     )
     artifacts = SimpleNamespace(baseline=History(baseline, ()))
     evidence = {"rank": 2, "pid": 77, "factor": 1000.0, "norm": None}
@@ -69,3 +71,29 @@ def test_without_its_evidence_it_is_doubted(events: tuple[Event, ...], doubt: st
 
 def test_without_a_fault_free_run_its_effect_is_unknown() -> None:
     assert any("there is nothing to compare" in text for text in doubts(BEFORE, SCALED, AFTER, baseline=()))
+
+
+FAILED = event("rank.exit", 30, code=1, signal=None)
+
+
+def test_a_rank_that_fails_in_the_step_leaves_no_state_and_the_job_is_to_blame() -> None:
+    assert doubts(BEFORE, SCALED, FAILED) == []
+    killed = event("rank.exit", 30, code=None, signal=15)
+    assert doubts(BEFORE, SCALED, killed) == []
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        (BEFORE, SCALED, event("rank.exit", 30, code=0, signal=None)),
+        (BEFORE, SCALED, replace(FAILED, pid=78)),
+        (BEFORE, SCALED, event("step.end", 20, step=5), FAILED),
+    ],
+)
+def test_a_state_that_is_only_not_recorded_is_still_needed(events: tuple[Event, ...]) -> None:
+    assert any("there is nothing to compare" in text for text in doubts(*events))
+
+
+def test_a_rank_that_another_fault_ends_has_to_show_the_effect_first() -> None:
+    kill = PlannedFault("kill", "kill", (2,), {"step": 6, "phase": "forward"}, {}, None, 9, DEATH)
+    assert any("there is nothing to compare" in text for text in doubts(BEFORE, SCALED, FAILED, faults=(FAULT, kill)))
