@@ -1,4 +1,4 @@
-"""The step at which an earlier process of the job has saved a file, by the records of its ranks."""
+"""What an earlier process of the job has recorded of a file that it saved: the step, and what an optimizer lacks."""
 
 from __future__ import annotations
 
@@ -6,10 +6,17 @@ import json
 import os
 from collections.abc import Iterable
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 _SAVED = b'"event":"checkpoint.end"'
 _RENAMED = b'"event":"checkpoint.renamed"'
+
+
+class Save(NamedTuple):
+    """A periodic checkpoint as its rank has recorded it: its step, and the steps until then without an update."""
+
+    step: int
+    left_out: int = 0
 
 
 class EarlierSaves:
@@ -23,16 +30,16 @@ class EarlierSaves:
         self._directory = directory
         self._own = f"-{pid}.jsonl"
 
-    def step_of(self, path: str) -> int | None:
-        """Return the step at which a periodic checkpoint was saved last; None where no record here says it."""
+    def of(self, path: str) -> Save | None:
+        """Return the last save of a periodic checkpoint; None where no record here has its step."""
         saves = [
             save
             for save in self._read()
             if save.get("kind") == "periodic" and name_of(str(save.get("path"))) == name_of(path)
         ]
         last = max(saves, key=lambda save: save["mono"], default=None)
-        step = None if last is None else last.get("step")
-        return step if isinstance(step, int) else None
+        step, left_out = (None, 0) if last is None else (last.get("step"), last.get("left_out", 0))
+        return Save(step, left_out) if isinstance(step, int) and isinstance(left_out, int) else None
 
     def _read(self) -> list[dict[str, Any]]:
         saves: list[dict[str, Any]] = []

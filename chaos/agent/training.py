@@ -24,7 +24,7 @@ from typing import Any, Callable
 
 from chaos.agent.barriers import Barriers
 from chaos.agent.digests import Digests, array_of
-from chaos.agent.earlier_saves import name_of
+from chaos.agent.earlier_saves import Save, name_of
 from chaos.agent.record import Record, optional_step
 from chaos.agent.stacks import write_in_crash
 from chaos.agent.torch.shards import holders
@@ -40,10 +40,10 @@ class Training:
 
     Parameters, outputs and batches are arrays of numpy, or tensors that become one by a method of their own.
     ``steps_per_update`` is the number of steps for each update of the optimizer. ``loaded_step`` is the ``step_num`` of
-    the last checkpoint that was read; None where the checkpoint has none. ``saved_at`` returns the step at which an
-    earlier launch has saved a file; None where no record says it. ``stacks`` is the open file for the stacks of a crash
-    after the training. ``steps_begun`` is the number of steps that have
-    begun in this process, ``in_step`` whether the last of them has not ended.
+    the last checkpoint that was read; None where the checkpoint has none. ``save_of`` returns an earlier process's save
+    of a file; None where no record has it. ``stacks`` is the open file for the stacks of a crash after the training.
+    ``steps_begun`` is the number of steps that have begun in this process, ``in_step`` whether the last of them has not
+    ended, and ``left_out`` the number of the job's steps whose update was left out.
     """
 
     def __init__(
@@ -53,13 +53,14 @@ class Training:
         digests: Digests,
         steps_per_update: int = 1,
         *,
-        saved_at: Callable[[str], int | None] = lambda file: None,
+        save_of: Callable[[str], Save | None] = lambda file: None,
         stacks: int | None = None,
     ) -> None:
         self.steps_per_update = steps_per_update
         self.loaded_step: int | None = None
         self.steps_begun = 0
         self.in_step = False
+        self.left_out = 0
         self.reach = barriers.reach
         self._record = record
         self._barriers = barriers
@@ -74,7 +75,7 @@ class Training:
         self._saved: set[str] = set()
         self._saving: set[str] = set()
         self._loaded: set[str] = set()
-        self._saved_at = saved_at
+        self._save_of = save_of
         self._stacks = stacks
         self._background: dict[str, tuple[dict[str, Any], int]] = {}
 
@@ -114,6 +115,11 @@ class Training:
     def voted(self, **fields: Any) -> None:
         """Note a vote of the replica groups on a step: whether its update counts, and who took part."""
         self._record.write("step.voted", **fields)
+
+    def left_out_update(self, step: int) -> None:
+        """Note that the update of a step was left out. The count of an optimizer is behind that of the steps then."""
+        self.left_out += 1
+        self._record.write("update.left_out", step=step)
 
     def step_begin(self, step: int) -> None:
         """Begin the step."""
@@ -188,6 +194,8 @@ class Training:
         }
         if names := sorted(appended)[:_MOST_NAMES]:
             fields["appended"] = names
+        if self.left_out:
+            fields["left_out"] = self.left_out
         if asynchronous:
             fields["asynchronous"] = True
             self._background[name] = fields, get_ident()
@@ -261,13 +269,18 @@ class Training:
         """Whether a checkpoint has been read since the training began, or before its beginning."""
         return bool(self._loaded)
 
-    def saved_step(self) -> int | None:
-        """Return the step at which an earlier launch has saved the checkpoints that were read.
+    def loaded_save(self) -> Save | None:
+        """Return the save of the checkpoints that were read, as an earlier process has recorded it.
 
-        None where no record says it, or where they are of several steps.
+        None where no record has it, or where they are of several steps.
         """
-        steps = {self._saved_at(file) for file in self._loaded} - {None}
-        return steps.pop() if len(steps) == 1 else None
+        saves = {self._save_of(file) for file in self._loaded} - {None}
+        return saves.pop() if len(saves) == 1 else None
+
+    def saved_step(self) -> int | None:
+        """Return the step of that save; None where it is not known."""
+        save = self.loaded_save()
+        return None if save is None else save.step
 
     def _reach_in_save(self, phase: str) -> None:
         if self._end_of_life:

@@ -19,6 +19,7 @@ from chaos.checks.registry import PRECONDITIONS, Check, all_checks
 from chaos.checks.scope import NotChecked, not_checked
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.elements import with_elements
+from chaos.evidence.checkpoints.stored import leaves_out_updates
 from chaos.evidence.finding import Finding, Verdict, worst
 from chaos.evidence.text import readable
 from chaos.history.reader import History, read_history
@@ -67,7 +68,12 @@ def _judge(run_dir: Path, checks: dict[str, Check | EntryPoint] | None) -> Judge
     history = read_history(run_dir / "history")
     directory = run_dir / "baseline" / "history"
     baseline = read_history(directory) if directory.is_dir() else None
-    artifacts = Artifacts(run_dir, baseline, steps_per_update=plan.training.steps_per_update or 1)
+    artifacts = Artifacts(
+        run_dir,
+        baseline,
+        steps_per_update=plan.training.steps_per_update or 1,
+        updates_left_out=any(leaves_out_updates(recorded) for recorded in (history, baseline) if recorded is not None),
+    )
     left_out = not_checked(plan)
     findings: list[Finding] = []
     for name, check in (all_checks() if checks is None else checks).items():

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from chaos.base.plain_files import open_plain
 from chaos.base.walking import Unseen, entries_below, walk
+from chaos.evidence.checkpoints.stored import without_counter
 from chaos.history.reader import History
 from chaos.observe.checkpoints.layout import DIGESTED, CheckpointFile, find_checkpoints, find_temporary_directories
 from chaos.observe.checkpoints.registered import directory_marks, is_broken_off
@@ -52,13 +53,22 @@ SIGNS = ("is greater equal than threshold", "Resume training after TREError", "S
 class Artifacts:
     """Paths in ``run_dir``, and their content. Reading is cached; nothing is written or changed.
 
-    ``steps_per_update`` is the plan's: it turns the optimizer's count in a file into a step.
+    ``steps_per_update`` is the plan's: it turns the optimizer's count in a file into a step. ``updates_left_out``: the
+    job has left out updates, so that the count in a file gives no step.
     """
 
-    def __init__(self, run_dir: Path, baseline: History | None, *, steps_per_update: int = 1) -> None:
+    def __init__(
+        self,
+        run_dir: Path,
+        baseline: History | None,
+        *,
+        steps_per_update: int = 1,
+        updates_left_out: bool = False,
+    ) -> None:
         self.run_dir = run_dir
         self.baseline = baseline
         self.steps_per_update = steps_per_update
+        self._updates_left_out = updates_left_out
         self.logged: Logged | None = None
         self.owners: tuple[History, Owners] | None = None
         self._scanner = LossScanner(others=(*SIGNS, *MARKS), times=False)
@@ -107,7 +117,8 @@ class Artifacts:
     def read_checkpoint(self, path: Path) -> SavedState:
         """Return the content of a checkpoint file. Raises CheckpointError when it is not sound."""
         if path not in self._states:
-            self._states[path] = read_saved_state(path)
+            state = read_saved_state(path)
+            self._states[path] = without_counter(state) if self._updates_left_out else state
         return self._states[path]
 
     @property

@@ -223,7 +223,7 @@ def _hindrances(sources: Sequence[Source], everything: Sequence[Call]) -> Iterat
                 yield f"gradients seem to be accumulated ({source.where(node)}, {name})"
                 break
     for call in everything:
-        if call.name in ("DynamicLossScaler", "all_finite", "GradScaler"):
+        if call.name in ("DynamicLossScaler", "all_finite"):
             yield f"a loss scale may skip steps ({call.where}, {call.name})"
             break
     for call in everything:

@@ -16,19 +16,19 @@ pytestmark = [
     pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="PyTorch is not installed here"),
 ]
 
-SCRIPT = Path(__file__).parent / "torch_habits" / "fit.py"
+SCRIPTS = Path(__file__).parent / "torch_habits"
 
 
-def run(fresh: Chaos, directory: Path, launch: str, *change: str) -> Done:
-    script = directory / "fit.py"
-    shutil.copy(SCRIPT, script)
+def run(fresh: Chaos, directory: Path, launch: str, *change: str, name: str = "fit") -> Done:
+    script = directory / f"{name}.py"
+    shutil.copy(SCRIPTS / script.name, script)
     if change:
         before, after = change
         source = script.read_text()
         assert source.count(before) == 1
         script.write_text(source.replace(before, after))
     assert fresh("init", directory, "--launch", launch).code == 0
-    return fresh.run(directory / "fit-kill.yaml")
+    return fresh.run(directory / f"{name}-kill.yaml")
 
 
 @pytest.mark.parametrize("options", ["", "--max-restarts 2 "])
@@ -46,3 +46,23 @@ def test_the_epoch_of_the_snapshot_must_not_be_trained_again(fresh: Chaos, tmp_p
     done = run(fresh, tmp_path, launch, '"EPOCHS": epochs}', '"EPOCHS": epochs - 1}')
     assert done.code == 1, done
     assert "trained another batch" in str(done.run.result["checks"])
+
+
+@pytest.mark.parametrize("options", ["", " --fused"])
+@pytest.mark.parametrize("restarts", ["", "--max-restarts 2 "])
+def test_updates_that_mixed_precision_leaves_out_are_no_obstacle(
+    fresh: Chaos, tmp_path: Path, restarts: str, options: str
+) -> None:
+    launch = f"torchrun --nproc-per-node 2 {restarts}mixed.py --steps 12{options}"
+    done = run(fresh, tmp_path, launch, name="mixed")
+    assert done.code == 0, done
+    history = done.run.history
+    left_out = {event.data["step"] for event in history.select("update.left_out", attempt="train")}
+    (save, *_) = (event for event in history.select("checkpoint.end") if event.data["step"] == 4)
+    assert 0 < save.data["left_out"] == len([step for step in left_out if step <= 4]) < 4
+
+
+def test_a_scaler_that_is_not_restored_is_found(fresh: Chaos, tmp_path: Path) -> None:
+    launch = "torchrun --nproc-per-node 2 mixed.py --steps 12"
+    done = run(fresh, tmp_path, launch, 'scaler.load_state_dict(saved["scaler"])', "pass", name="mixed")
+    assert done.code == 1, done

@@ -16,6 +16,7 @@ from chaos.agent.torch.group import hook_group
 from chaos.agent.torch.loop import TorchLoop
 from chaos.agent.torch.optimizers import Optimizers
 from chaos.agent.torch.replica_groups import hook_replica_groups
+from chaos.agent.torch.scaler import hook_scaler
 from chaos.agent.training import Training
 
 
@@ -27,7 +28,7 @@ def install_torch_hooks(imports: AfterImport, training: Training, loop: TorchLoo
     imports.watch("torch._tensor", functools.partial(_hook_backward, loop))
     imports.watch("torch.utils.data.dataloader", functools.partial(_hook_batches, loop))
     for name in ("torch.amp.grad_scaler", "torch.cuda.amp.grad_scaler"):  # the second up to PyTorch 2.2
-        imports.watch(name, functools.partial(_hook_scaler, loop))
+        imports.watch(name, functools.partial(hook_scaler, loop))
     imports.watch("torch.serialization", functools.partial(hook_torch_files, files))
     imports.watch("torch.serialization", lambda module: hook_names(files))
     imports.watch("torch.distributed.checkpoint.state_dict_saver", functools.partial(hook_dcp_saves, files))
@@ -48,22 +49,6 @@ def _hook_optimizers(loop: TorchLoop, optimizers: Optimizers, module: ModuleType
     module.Optimizer.__init__ = make_with_agent
     module.register_optimizer_step_pre_hook(lambda optimizer, args, kwargs: loop.update_begins(optimizer))
     module.register_optimizer_step_post_hook(lambda optimizer, args, kwargs: loop.update_ends(optimizer))
-
-
-def _hook_scaler(loop: TorchLoop, module: ModuleType) -> None:
-    """See the updates that a scaler of gradients makes, or leaves out."""
-    scaler = module.GradScaler
-    if "step" not in vars(scaler):
-        return
-    step = scaler.step
-
-    @functools.wraps(step)
-    def step_with_agent(self: Any, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        result = step(self, optimizer, *args, **kwargs)
-        loop.scaled()
-        return result
-
-    scaler.step = step_with_agent
 
 
 def _hook_forward(loop: TorchLoop, module: ModuleType) -> None:

@@ -61,6 +61,7 @@ class TorchLoop:
         self._fetched: Any = None
         self._losses: list[Any] = []
         self._batches: list[Any] = []
+        self._scaled: tuple[Any, Any] | None = None
         self.group: Numbering | None = None
         self.alterations: Altering | None = None
         self._joining: Any = None
@@ -93,11 +94,17 @@ class TorchLoop:
         in_step = self._training.in_step
         if self._updating or not (in_step or self._joining is not None) or not self._counts():
             return gradient
+        scaled, self._scaled = self._scaled, None
         if self.alterations is not None and in_step:
             gradient = self.alterations.backward(loss, gradient)
         if loss.numel() == 1:
-            self._losses.append(loss.detach())
+            self._losses.append((loss if scaled is None or scaled[0] is not loss else scaled[1]).detach())
         return gradient
+
+    def scales(self, loss: Any, scaled: Any) -> None:
+        """See that a scaler of gradients has scaled a loss: the step's loss is the one without the scale."""
+        if self._training.in_step:
+            self._scaled = scaled, loss
 
     def batch(self, batch: Any) -> None:
         """See a batch that a data loader hands out."""
@@ -154,14 +161,21 @@ class TorchLoop:
         if not self._updating and self._optimizer is optimizer and self._is_step():
             self._end()
 
-    def scaled(self) -> None:
-        """See that a scaler of gradients has had its turn: it leaves out the update where a gradient is not finite."""
-        if self._training.in_step and not self._updating and self._is_step():
-            self._source.unclear(
-                f"GradScaler has left out the update of step {self._step}, since a gradient is not finite: the "
-                "optimizer's count is not that of the steps. Report the steps by lines of the job's own "
-                "(chaos_steps.py)"
-            )
+    def scaler_stepped(self, optimizer: Any, *, left_out: bool) -> None:
+        """See that a scaler of gradients has had its turn: it leaves out the update where a gradient is not finite.
+
+        Such a step ends without an update. A fused optimizer is called all the same, and has ended the step itself.
+        """
+        if not left_out or not self._counts():
+            return
+        if self._training.in_step:
+            if self._updating or not self._is_step() or not self._may_end(optimizer):
+                return
+            self._optimizer = optimizer
+            self._end()
+        elif optimizer is not self._optimizer:
+            return
+        self._training.left_out_update(self._step)
 
     def _counts(self) -> bool:
         source = self._source
@@ -196,6 +210,8 @@ class TorchLoop:
                 return
             self._joining = None
             self.model, self._step = model, done
+            if (save := training.loaded_save()) is not None:
+                training.left_out = save.left_out
             training.begin(done, self.state, own_slots=any(map(keeps_own_part, optimizers)))
         elif training.steps_begun in _LOOKED_AT and (changed := training.changed_since_step()):
             self._source.unclear(
@@ -233,7 +249,7 @@ class TorchLoop:
             )
             return None
         if counts:
-            return max(counts)
+            return self._with_left_out(max(counts))
         if not training.has_loaded:
             return 0
         if training.loaded_step is not None:
@@ -245,6 +261,23 @@ class TorchLoop:
             "first step is not known"
         )
         return None
+
+    def _with_left_out(self, updates: int) -> int | None:
+        """Return the number of steps with so many updates: those whose update was left out before the save count too.
+
+        None where another state was loaded than the one of that save, so that nothing tells how many they were.
+        """
+        save = self._training.loaded_save()
+        if save is None or not save.left_out:
+            return updates
+        if updates != save.step - save.left_out:
+            self._source.unclear(
+                f"the optimizer has counted {updates} updates, and the checkpoint that was loaded was saved after "
+                f"{save.step} steps, {save.left_out} of them without an update: the number of the first step is not "
+                "known"
+            )
+            return None
+        return save.step
 
 
 def _mean(losses: list[Any]) -> Any:

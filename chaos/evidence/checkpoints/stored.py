@@ -1,17 +1,32 @@
 """The step of a checkpoint by the numbers in it: ``step_num`` counts steps, ``global_step`` updates of the optimizer.
 
 Both are the same where every step makes an update. With gradient accumulation several steps make one update, so the
-number of updates names the step of the last update, or one of the steps after it.
+number of updates names the step of the last update, or one of the steps after it. In a job that has left out updates
+(``update.left_out`` in its history) the number of updates gives no step.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from chaos.history.reader import History
+from chaos.observe.checkpoints.saved_state import SavedState
 
 STEP, COUNTER = "step_num", "global_step"
 
 SCRIPT = "script_step"
 """A script's own number of the step, which may count from 0 or from 1 (chaos.observe.checkpoints.parsed)."""
+
+
+def leaves_out_updates(history: History) -> bool:
+    """Return whether a rank has left out an update, as PyTorch's GradScaler does."""
+    return history.first("update.left_out") is not None
+
+
+def without_counter(state: SavedState) -> SavedState:
+    """Return a saved state without the optimizer's count."""
+    return replace(state, numbers={name: number for name, number in state.numbers.items() if name != COUNTER})
 
 
 def counted(name: str, step: int, every: int) -> int:

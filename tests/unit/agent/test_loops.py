@@ -11,6 +11,7 @@ import pytest
 
 from chaos.agent.barriers import Barriers
 from chaos.agent.digests import Digests, array_digest
+from chaos.agent.earlier_saves import Save
 from chaos.agent.loops import Loop, first_leaf
 from chaos.agent.record import Record
 from chaos.agent.step_source import StepSource
@@ -82,8 +83,8 @@ class Job:
 
     def __init__(self, record: Record, armed: tuple[Any, ...], resumed: bool, per_update: int, in_model: bool) -> None:
         barriers = Barriers(record, None, list(armed))
-        self.saves: dict[str, int] = {}
-        self.training = Training(record, barriers, Digests(record, 1), per_update, saved_at=self.saves.get)
+        self.saves: dict[str, Save] = {}
+        self.training = Training(record, barriers, Digests(record, 1), per_update, save_of=self.saves.get)
         self.source = StepSource(record, self.training)
         self.framework = Framework()
         self.loop = Loop(
@@ -451,7 +452,7 @@ def test_a_resume_that_lost_the_optimizers_count_goes_on_from_the_step_of_the_fi
 ) -> None:
     """The optimizer's state is lost, not the step: a checkpoint without it is found by the record of its save."""
     own = job(resumed=True)
-    own.saves[str(tmp_path / "x")] = 3
+    own.saves[str(tmp_path / "x")] = Save(3)
     own.training.load(str(tmp_path / "pretrained.ckpt"), dict)
     own.training.load(str(tmp_path / "x.ckpt"), dict)
     own.step(own.optimizer())
@@ -460,7 +461,7 @@ def test_a_resume_that_lost_the_optimizers_count_goes_on_from_the_step_of_the_fi
 
 def test_a_resume_that_has_read_files_of_two_steps_is_not_counted(job: Make, events: Events, tmp_path: Path) -> None:
     own = job(resumed=True)
-    own.saves.update({str(tmp_path / "x"): 3, str(tmp_path / "y"): 6})
+    own.saves.update({str(tmp_path / "x"): Save(3), str(tmp_path / "y"): Save(6)})
     for file in ("x.ckpt", "y.ckpt"):
         own.training.load(str(tmp_path / file), dict)
     own.step(own.optimizer())

@@ -10,6 +10,7 @@ import pytest
 
 from chaos.agent.barriers import Barriers
 from chaos.agent.digests import Digests
+from chaos.agent.earlier_saves import Save
 from chaos.agent.record import Record
 from chaos.agent.steps import steps_done
 from chaos.agent.training import Training
@@ -60,8 +61,8 @@ def test_within_an_accumulation_data_file_and_loop_tell_the_step(
 def test_a_count_that_was_not_restored_leaves_the_step_to_the_file(
     record: Record, tmp_path: Path, updates: int, every: int, step: int
 ) -> None:
-    saves = {str(tmp_path / "x"): 6}
-    training = Training(record, Barriers(record, None, []), Digests(record, 0), every, saved_at=saves.get)
+    saves = {str(tmp_path / "x"): Save(6)}
+    training = Training(record, Barriers(record, None, []), Digests(record, 0), every, save_of=saves.get)
     training.load(str(tmp_path / "x.ckpt"), dict)
     dataset = SimpleNamespace(get_init_step=lambda: 1)
     assert steps_done(updates, SimpleNamespace(cur_step_num=0, batch_num=12, train_dataset=dataset), training) == step

@@ -13,6 +13,7 @@ from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.owner import kept_of, owners_of
 from chaos.evidence.checkpoints.saved import stored_step
 from chaos.evidence.checkpoints.sharded import as_held
+from chaos.evidence.checkpoints.stored import leaves_out_updates
 from chaos.evidence.checkpoints.whole import holds
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -112,6 +113,18 @@ def test_a_file_of_another_name_has_the_step_of_its_optimizer(tmp_path: Path) ->
     recorded, artifacts = history(*saved(0, "last.pt", 9)), Artifacts(tmp_path, None)
     (file,) = owners_of(recorded, artifacts).owned
     assert stored_step(recorded, artifacts, file) == 8
+
+
+@pytest.mark.parametrize(("own", "step"), [(12, 12), (4, None)])
+def test_where_updates_were_left_out_the_optimizers_count_is_no_step(
+    tmp_path: Path, own: int, step: int | None
+) -> None:
+    """The record of the save counts then, if the script's own number supports it: a stale file has another one."""
+    TorchSave().write(tmp_path / "job" / "last.pt", {**job_state(8), "step": own})
+    recorded = history(*saved(0, "last.pt", 12), event("update.left_out", 5, 0, step=1))
+    artifacts = Artifacts(tmp_path, None, updates_left_out=leaves_out_updates(recorded))
+    (file,) = owners_of(recorded, artifacts).owned
+    assert stored_step(recorded, artifacts, file) == step
 
 
 @pytest.mark.parametrize(("own", "step"), [(7, 8), (8, 8), (9, 8), (3, None), (None, None)])

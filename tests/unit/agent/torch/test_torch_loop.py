@@ -10,6 +10,7 @@ import pytest
 
 from chaos.agent.barriers import Barriers
 from chaos.agent.digests import Digests
+from chaos.agent.earlier_saves import Save
 from chaos.agent.record import Record
 from chaos.agent.step_source import StepSource
 from chaos.agent.torch.loop import TorchLoop
@@ -82,7 +83,9 @@ class Job:
     """A training loop, by the points at which the hooks are set."""
 
     def __init__(self, record: Record, armed: tuple[Any, ...], ends_with: int | None = None) -> None:
-        self.training = Training(record, Barriers(record, None, list(armed)), Digests(record, 1))
+        self.saves: dict[str, Save] = {}
+        barriers = Barriers(record, None, list(armed))
+        self.training = Training(record, barriers, Digests(record, 1), save_of=self.saves.get)
         self.source = StepSource(record, self.training)
         self.optimizers = Optimizers()
         self.loop = TorchLoop(self.training, self.source, self.optimizers, ends_with=ends_with)
@@ -372,18 +375,80 @@ def test_the_numbers_of_the_optimizer_are_those_with_which_the_step_was_trained(
     assert second["optimizer.0.lr"] == 0.25
 
 
-def test_an_update_that_a_scaler_leaves_out_makes_the_steps_unclear(job: Make, events: Events) -> None:
-    training = job()
-    optimizer = training.optimizer()
-    training.step(optimizer)
-    training.loop.scaled()
-    assert events("steps.unclear") == [], "the update was made"
+def leave_out(training: Job, optimizer: Adam, *, fused: bool = False) -> None:
+    """Train a step with a gradient that is not finite: a fused optimizer is called, and counts nothing."""
     training.forward()
     training.loop.backward(Tensor(0.5))
-    training.loop.scaled()
+    if fused:
+        training.loop.update_begins(optimizer)
+        training.loop.update_ends(optimizer)
+    training.loop.scaler_stepped(optimizer, left_out=True)
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_a_step_whose_update_a_scaler_leaves_out_counts(job: Make, events: Events, fused: bool) -> None:
+    training = job()
+    optimizer = training.optimizer()
+    leave_out(training, optimizer, fused=fused)
+    training.step(optimizer)
+    training.loop.scaler_stepped(optimizer, left_out=False)
+    leave_out(training, optimizer, fused=fused)
+    assert steps(events, "step.begin") == steps(events) == [1, 2, 3]
+    assert steps(events, "update.left_out") == [1, 3]
+    assert events("steps.unclear") == []
+
+
+def test_of_several_optimizers_the_named_one_ends_a_step_without_its_update(job: Make, events: Events) -> None:
+    training = job(ends_with=2)
+    other, named = training.optimizer(), training.optimizer()
+    leave_out(training, other)
+    assert steps(events) == []
+    training.loop.scaler_stepped(named, left_out=True)
+    assert steps(events) == steps(events, "update.left_out") == [1]
+
+
+def test_the_loss_of_a_step_is_the_one_without_the_scale(job: Make, events: Events) -> None:
+    training = job()
+    optimizer = training.optimizer()
+    for scaled, loss in ((Tensor(65536 * 0.25), Tensor(0.25)), (Tensor(7.0), None)):
+        training.forward()
+        if loss is not None:
+            training.loop.scales(loss, scaled)
+        training.loop.backward(scaled)
+        training.update(optimizer)
+    assert [loss_of(digest) for digest in events("digest")] == [0.25, 7.0]
+
+
+def resumed(training: Job, save: Save, updates: int) -> None:
+    """Load a checkpoint that an earlier process has saved, and the optimizer's state of so many updates."""
+    training.saves["/checkpoints/x"] = save
+    training.training.load("/checkpoints/x", dict)
+    optimizer = training.optimizer()
+    optimizer.state[training.model.weight] = {"step": updates}
+    training.step(optimizer)
+
+
+def test_steps_without_an_update_before_the_checkpoint_count_after_a_restart(job: Make, events: Events) -> None:
+    training = job()
+    resumed(training, Save(8, 2), updates=6)
+    assert steps(events) == [9]
+    with training.training.saving("/checkpoints/y", end_of_life=False):
+        pass
+    assert events("checkpoint.end")[0].data["left_out"] == 2, "the next checkpoint lacks them, too"
+
+
+def test_a_state_of_another_step_than_the_save_leaves_the_number_of_steps_open(job: Make, events: Events) -> None:
+    training = job()
+    resumed(training, Save(8, 2), updates=3)
     (reason,) = events("steps.unclear")
-    assert "GradScaler has left out the update of step 2" in reason.data["reason"]
-    assert steps(events) == [1]
+    assert "has counted 3 updates" in reason.data["reason"]
+    assert "after 8 steps, 2 of them without an update" in reason.data["reason"]
+    assert steps(events) == []
+
+
+def test_a_save_that_lacks_no_update_leaves_the_step_to_the_optimizer(job: Make, events: Events) -> None:
+    resumed(job(), Save(8), updates=4)
+    assert steps(events) == [5]
 
 
 class Sealed(Tensor):
