@@ -68,6 +68,7 @@ def command(
     mechanisms = tuple(_known(name.upper(), mechanism_names(), "--mechanism") for name in mechanisms)
     faults = tuple(_known(name, known_names().fault_kinds or (), "--fault") for name in faults)
     scenarios, broken = _scenarios(paths)
+    _check_tags(tags, scenarios)
     chosen = [scenario for scenario in scenarios if scenario.has(tags=tags, mechanisms=mechanisms, faults=faults)]
     if as_json:
         echo_json({"schema_version": 1, "scenarios": [scenario.to_json() for scenario in chosen]})
@@ -76,7 +77,9 @@ def command(
     else:
         print_lines(chosen)
     if not chosen and not as_json:
-        click.echo(_nothing(scenarios, tags), err=True)
+        click.echo(
+            "no scenarios" if not scenarios else f"none of the {len(scenarios)} scenarios has all of these", err=True
+        )
     return codes.USAGE if broken else codes.PASS
 
 
@@ -113,9 +116,9 @@ def _known(name: str, names: Collection[str], option: str) -> str:
     return name
 
 
-def _nothing(scenarios: list[Listed], tags: tuple[str, ...]) -> str:
+def _check_tags(tags: Sequence[str], scenarios: Sequence[Listed]) -> None:
+    """Raise click.UsageError for a tag that no scenario has, with the tag that was meant."""
     known = sorted({tag for scenario in scenarios for tag in scenario.tags})
     strange = [tag for tag in tags if tag not in known]
     if strange and known:
-        return f"no scenario has the tag {strange[0]!r}; {suggest(strange[0], known)}"
-    return "no scenarios" if not scenarios else f"none of the {len(scenarios)} scenarios has all of these"
+        raise click.UsageError(f"--tag: no scenario has the tag {strange[0]!r}; {suggest(strange[0], known)}")
