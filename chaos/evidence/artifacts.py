@@ -117,9 +117,12 @@ class Artifacts:
     def read_checkpoint(self, path: Path) -> SavedState:
         """Return the content of a checkpoint file. Raises CheckpointError when it is not sound."""
         if path not in self._states:
-            state = read_saved_state(path)
-            self._states[path] = without_counter(state) if self._updates_left_out else state
+            self._states[path] = self.numbered(read_saved_state(path))
         return self._states[path]
+
+    def numbered(self, state: SavedState) -> SavedState:
+        """Return a saved state with only those of its numbers that give a step."""
+        return without_counter(state) if self._updates_left_out else state
 
     @property
     def read_states(self) -> Mapping[Path, SavedState]:

@@ -43,7 +43,7 @@ def state_at_resume(history: History, artifacts: Artifacts, file: CheckpointFile
     if "problem" in remembered.data:
         raise CheckpointError(file.path, str(remembered.data["problem"]))
     try:
-        return _STATE.validate_python(remembered.data.get("state"))
+        return artifacts.numbered(_STATE.validate_python(remembered.data.get("state")))
     except ValidationError as error:
         problem = f"its content at the resume is not readable ({remembered.source}): {error.error_count()} problems"
         raise CheckpointError(file.path, problem) from error

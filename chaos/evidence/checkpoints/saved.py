@@ -84,14 +84,15 @@ def step_in(history: History, artifacts: Artifacts, file: OwnedCheckpoint, read:
 
     Within an accumulation of gradients the rank's record of the save decides, else its digests: the accumulated
     gradients differ in every step. A file with neither number holds the step of the record, where its script's own
-    number supports that, or where another file of the same save holds this step. Without any number the file's content
-    decides: it holds the step of the only save after which its rank held just this. None where nothing decides.
+    number supports that, or where another file of the same save holds this step. Else the file's content decides: it
+    holds the step of the only save after which its rank held just this, if the script's own number supports that too.
+    None where nothing decides.
     """
     state, every = read(file), artifacts.steps_per_update
     if not steps_by_name(state.numbers, every):
         supported = supported_step(state.numbers, file.held)
         found = _step_of_parts(history, artifacts, file, read) if supported is None else supported
-        return _step_of_content(history, file, state) if found is None and SCRIPT not in state.numbers else found
+        return _step_of_content(history, file, state) if found is None else found
     return one_step(state.numbers, every, (file.held, _held_after(history, file, state, every)))
 
 
@@ -125,7 +126,8 @@ def _step_of_content(history: History, file: OwnedCheckpoint, state: SavedState)
         for event in history.select("digest", rank=file.rank, step=step)
         if isinstance(theirs := event.data.get("parameters"), dict) and holds(file, state, theirs)
     }
-    return found.pop() if len(found) == 1 else None
+    step = found.pop() if len(found) == 1 else None
+    return step if step is None or SCRIPT not in state.numbers else supported_step(state.numbers, frozenset({step}))
 
 
 def _held_after(history: History, file: OwnedCheckpoint, state: SavedState, every: int) -> frozenset[int]:

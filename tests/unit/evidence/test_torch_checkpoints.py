@@ -156,3 +156,16 @@ def test_a_file_without_a_number_holds_the_step_after_which_its_rank_held_the_sa
     assert step((5, held), (8, other)) is None  # no save was made after step 5
     assert step((4, {**held, "lost": "1" * 32})) is None  # the file lacks what the rank held
     assert step() is None
+
+
+@pytest.mark.parametrize(("own", "step"), [(4, 4), (3, 4), (5, 4), (8, None)])
+def test_a_file_that_was_overwritten_holds_what_its_rank_held_if_its_own_number_agrees(
+    tmp_path: Path, own: int, step: int | None
+) -> None:
+    """The last save under this name is another one than the file's content, as at a resume in the middle of a run."""
+    path = TorchSave().write(tmp_path / "job" / "last.pt", {"w": floats(1.0), "step": own})
+    held = event("digest", 41, 0, step=4, parameters=dict(read_saved_state(path).digests))
+    recorded = history(*saved(0, "last.pt", 4), *saved(0, "last.pt", 12), held)
+    artifacts = Artifacts(tmp_path, None)
+    (file,) = owners_of(recorded, artifacts).owned
+    assert stored_step(recorded, artifacts, file) == step
