@@ -39,6 +39,9 @@ MINDFORMERS = "mindformers==2.1.0"
 COMPANIONS = frozenset({"mindformers"})
 """The extra with what MindFormers imports."""
 
+OPTIONAL = COMPANIONS | {"docs"}
+"""Extras of the tests that are left out where they cannot be had: a test that needs one is skipped, and says so."""
+
 PYTORCH = "torch==2.13.0+cpu"
 """The build for the CPU. The build of PyPI would bring gigabytes for devices that no test uses."""
 
@@ -235,7 +238,7 @@ def _install_if_needed(root: Path, venv: Path, extras: set[str], optional: froze
     if status == 0:
         required["extras"] = sorted(more.union(_extras(required)))
     elif status > 0 and more:
-        status = _pip_install(root, venv, _extras(required), compiled=compiled)
+        status, required["extras"] = _install_what_can_be_had(root, venv, _extras(required), more, compiled=compiled)
     if status >= 0:
         cut_off.unlink()
     if status != 0:
@@ -244,6 +247,21 @@ def _install_if_needed(root: Path, venv: Path, extras: set[str], optional: froze
             "(pip config list), then run the same command again."
         )
     stamp_path.write_text(json.dumps(required) + "\n")
+
+
+def _install_what_can_be_had(
+    root: Path, venv: Path, extras: list[str], more: frozenset[str], *, compiled: bool
+) -> tuple[int, list[str]]:
+    """Install the extras, and each of ``more`` by itself; return pip's status, and the extras that are installed."""
+    status = _pip_install(root, venv, extras, compiled=compiled)
+    for extra in sorted(more) if len(more) > 1 else ():
+        if status != 0:
+            break
+        added = _pip_install(root, venv, sorted({*extras, extra}), compiled=compiled)
+        if added == 0:
+            extras = sorted({*extras, extra})
+        status = min(added, 0)  # one that was killed has left the environment half made
+    return status, extras
 
 
 def _has_pip(venv: Path) -> bool:
@@ -402,7 +420,7 @@ def main(arguments: list[str]) -> int:
     started = time.monotonic()
     try:
         extras = {"mindspore", "test"} if arguments[0] in TESTS else {"mindspore"}
-        optional = COMPANIONS if arguments[0] == "test" else frozenset()
+        optional = OPTIONAL if arguments[0] == "test" else frozenset()
         programs = prepare(ROOT, extras, optional, compiled=arguments[0] not in TESTS)
         if arguments[0] == "test":
             add_mindformers(ROOT)

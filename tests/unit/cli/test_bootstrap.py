@@ -161,6 +161,16 @@ def test_where_it_cannot_be_had_the_rest_is_installed_without_it(setup: Setup) -
     assert setup.prepare("mindspore", "test") == []
 
 
+@pytest.mark.parametrize("extra", ["docs", "mindformers"])
+def test_an_optional_extra_that_cannot_be_had_costs_no_other(setup: Setup, extra: str) -> None:
+    (other,) = bootstrap.OPTIONAL - {extra}
+    setup.not_to_be_had = extra
+    bootstrap.prepare(setup.root, {"test"}, bootstrap.OPTIONAL)
+    stamp = bootstrap.read_stamp(setup.venv / "bootstrap.stamp")
+    assert stamp["extras"] == sorted([other, "test"])
+    assert setup.prepare("test") == []
+
+
 @pytest.mark.parametrize("where", ["the package", "its companions"])
 def test_without_mindformers_the_set_up_goes_on_and_says_why(
     setup: Setup, where: str, capsys: pytest.CaptureFixture[str]
@@ -366,7 +376,7 @@ def test_quick_needs_what_the_tests_need_but_mindformers_and_a_browser(
     monkeypatch.setattr(bootstrap, "add_browser", lambda: added.append(tmp_path))
     monkeypatch.setattr(bootstrap, "run_tests", run_tests)
     assert bootstrap.main([command]) == 1
-    assert extras == [{"mindspore", "test", "mindformers"} if installed else {"mindspore", "test"}]
+    assert extras == [{"mindspore", "test"} | (bootstrap.OPTIONAL if installed else frozenset())]
     assert added == ([bootstrap.ROOT, bootstrap.ROOT, tmp_path] if installed else [])
     assert ran == [bootstrap.PHASES if command == "test" else bootstrap.quick_phases([])]
 
