@@ -172,6 +172,8 @@ class TorchLoop:
             if self._updating or not self._is_step() or not self._may_end(optimizer):
                 return
             self._optimizer = optimizer
+            if self.alterations is not None:
+                self.alterations.update_begins()
             self._end()
         elif optimizer is not self._optimizer:
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -27,8 +28,8 @@ def test_a_killed_rank_comes_back_with_the_pytorch_of_the_interpreter(
 ) -> None:
     source = (SHIPPED / "torch" / "torch-kill-rank.yaml").read_text()
     path = tmp_path / "kill.yaml"
-    script = SHIPPED / "torch" / "jobs" / "train_ddp.py"
-    path.write_text(source.replace("script: jobs/train_ddp.py", f"script: {script}\n  python: {python}"))
+    shutil.copytree(SHIPPED / "torch" / "jobs", tmp_path / "jobs")
+    path.write_text(source.replace("script: jobs/train_ddp.py", f"script: jobs/train_ddp.py\n  python: {python}"))
     done = fresh.run(path)
     assert done.code == 0, done
     starts = done.run.history.select("agent.start", attempt="train")

@@ -398,6 +398,26 @@ def test_a_step_whose_update_a_scaler_leaves_out_counts(job: Make, events: Event
     assert events("steps.unclear") == []
 
 
+class Changed:
+    """What a fault changes in a rank: it ends with the step."""
+
+    def __init__(self) -> None:
+        self.ended = 0
+
+    def backward(self, loss: Any, gradient: Any) -> Any:
+        return gradient
+
+    def update_begins(self) -> None:
+        self.ended += 1
+
+
+def test_a_changed_value_ends_with_the_step_whose_update_it_prevents(job: Make) -> None:
+    training = job()
+    changed = training.loop.alterations = Changed()
+    leave_out(training, training.optimizer())
+    assert changed.ended == 1
+
+
 def test_of_several_optimizers_the_named_one_ends_a_step_without_its_update(job: Make, events: Events) -> None:
     training = job(ends_with=2)
     other, named = training.optimizer(), training.optimizer()
