@@ -176,7 +176,7 @@ class Job(Model):
     resume_arguments: tuple[str, ...] = Field(
         (),
         strict=False,
-        description=("Further arguments for a new start of the job; refused where there is none. Job kind mindspore."),
+        description="Further arguments for a new start of a script; refused where there is none.",
     )
     config: str | None = Field(
         None,
