@@ -36,6 +36,13 @@ class Lasting(FaultKind):
     ends_by_undo: bool = False
     """Whether its undo steps end it; otherwise :meth:`end` does."""
 
+    held_without_seconds: bool = False
+    """Whether only the teardown ends it where the scenario gives no ``seconds``, when all ranks have ended."""
+
+    def lasts_in(self, parameters: Mapping[str, Any]) -> bool:
+        """Return whether a fault with these parameters ends by the harness's order while the job goes on."""
+        return not self.held_without_seconds or "seconds" in parameters
+
     @abstractmethod
     def lasts(self, victim: Victim) -> float:
         """Return the seconds from the landing on."""

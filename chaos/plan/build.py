@@ -168,6 +168,8 @@ def _check(draft: Draft, problems: Problems) -> None:
 
 
 def _budget(draft: Draft, outcome: Outcome, expected: Expected, problems: Problems) -> Budget:
+    if outcome.ends_within is not None:
+        return Budget(outcome.ends_within, {})
     return plan_budget(
         outcome.mechanism,
         expected.resumes,

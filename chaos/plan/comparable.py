@@ -89,7 +89,7 @@ def _with_fewer(recoveries: Sequence[Recovery]) -> Iterator[Comparable]:
     for recovery in recoveries:
         if recovery.succeeds and recovery.mechanism in REJOINING and recovery.step is not None:
             why = (
-                f"with {recovery.mechanism} the others train on without {ranks(recovery.restarted)}, whose samples are "
+                f"with {recovery.mechanism} the others train on without {ranks(recovery.copied)}, whose samples are "
                 "dropped until they are back, so the training is another one"
             )
             yield Comparable(recovery.step, recovery.step, why)

@@ -65,6 +65,7 @@ class JobEffect:
         stalls: they may stand still for seconds before they end, so that their silence is noticed before their end.
         suspends: they fall silent while they live, stopped or cut off, and are taken for gone.
         hangs: they live and can be reached, and their training does not go on.
+        strands: no rank is hit, and none can train on without the process that is.
         raises: the class of the error raised in them while they live on.
         loses_memory: the error says that memory in use was lost, so a repair copies the state of a replica.
         spares_memory: the error says that only memory without needed content has failed.
@@ -84,6 +85,7 @@ class JobEffect:
     stalls: bool = False
     suspends: bool = False
     hangs: bool = False
+    strands: bool = False
     raises: str | None = None
     loses_memory: bool = False
     spares_memory: bool = False
@@ -112,7 +114,7 @@ class JobEffect:
     @property
     def stops_training(self) -> bool:
         """Whether its ranks train no further, unless something repairs them."""
-        return self.silences or self.hangs or self.raises is not None
+        return self.silences or self.hangs or self.strands or self.raises is not None
 
     @property
     def harmless(self) -> bool:
@@ -163,6 +165,9 @@ SLOW_DEATH = JobEffect("death after a stall", ends=True, stalls=True)
 SUSPENSION = JobEffect("suspension", suspends=True)
 
 HANG = JobEffect("hang", hangs=True)
+
+STRANDING = JobEffect("loss of the coordinator", strands=True)
+"""The death of a process beside the ranks that brings them together (``JobTraits.coordinators``)."""
 
 MEMORY = JobEffect("memory error", raises=MEMORY_ERROR, loses_memory=True)
 
@@ -240,7 +245,7 @@ OF_KINDS = (
 """Effects that a kind may have, without those of other packages."""
 
 BUILT_IN: Mapping[str, JobEffect] = MappingProxyType(
-    {effect.name: effect for effect in (*OF_KINDS, LOW_LEVEL, IN_UPDATE)}
+    {effect.name: effect for effect in (*OF_KINDS, STRANDING, LOW_LEVEL, IN_UPDATE)}
 )
 """The built-in effects, and the effects that plans derive from them, by their names."""
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from chaos.plan.family_rules import Occurrence, settled
-from chaos.plan.job_effect import NONE, OF_KINDS, JobEffect, may_be_planned
+from chaos.plan.job_effect import NONE, OF_KINDS, STRANDING, JobEffect, may_be_planned
 from chaos.plan.parts.fault import PlannedFault
 from chaos.plan.points import Moment
 from chaos.plan.problems import Problems
@@ -54,8 +54,9 @@ class Scheduled:
 
     @property
     def lethal(self) -> bool:
-        """Whether its ranks are lost to the job: ranks with an unrepaired error are, and ranks that hang."""
-        return self.effect.silences or self.effect.hangs or (self.raised and self.repaired_by is None)
+        """Whether ranks are lost to the job by it: ranks with an unrepaired error are, and ranks that hang."""
+        effect = self.effect
+        return effect.silences or effect.hangs or effect.strands or (self.raised and self.repaired_by is None)
 
 
 MAX_HIT = 2 * MAX_RANKS
@@ -79,7 +80,7 @@ def plan_faults(
         layout: its checked layout.
         groups: its replica groups.
         effects: effect by fault kind; a kind that is missing is unknown.
-        traits: the phases that a job of its kind can report.
+        traits: what this kind of job can observe, and the processes beside the ranks that it cannot do without.
         draw_seed: gives a fresh seed for a random target without one.
         problems: collects every problem.
     """
@@ -120,17 +121,21 @@ def plan_faults(
             parameters=parameters,
             seed=target.seed,
             line=problems.line(path),
-            effect=_effect_here(effect, Occurrence(fault, moment, path, on), target, problems),
+            effect=_effect_here(effect, Occurrence(fault, moment, path, on), target, traits.coordinators, problems),
             role=target.role,
         )
         scheduled.append(Scheduled(planned, planned.effect, moment, path, answers_online(scenario, planned, on)))
     return tuple(scheduled)
 
 
-def _effect_here(effect: JobEffect, occurrence: Occurrence, target: Resolved, problems: Problems) -> JobEffect:
+def _effect_here(
+    effect: JobEffect, occurrence: Occurrence, target: Resolved, coordinators: frozenset[str], problems: Problems
+) -> JobEffect:
     """Return the effect of the kind on this target, with these parameters, at this moment."""
     effect = settled(effect, occurrence, problems)
-    # A process beside the ranks: a fault that no rule refuses touches no rank.
+    if target.role in coordinators:
+        return STRANDING
+    # Another process beside the ranks: a fault that no rule refuses touches no rank.
     return effect if target.role is None else NONE
 
 

@@ -17,12 +17,15 @@ from chaos.agent.record import Record
 
 
 class Reaped:
-    """A recorder of the event ``child.exit``, for each rank whose status ``subprocess`` has collected."""
+    """A recorder of the event ``child.exit``, for each rank whose status ``subprocess`` has collected.
+
+    So it is for a process beside the ranks that CHAOS_ROLE names.
+    """
 
     def __init__(self, configuration: Configuration) -> None:
         self._configuration = configuration
         self._record: Record | None = None
-        self._started: dict[int, tuple[int, int]] = {}
+        self._started: dict[int, tuple[int | None, int]] = {}
 
     def hook(self, module: ModuleType) -> None:
         """Watch ``subprocess.Popen``: its started processes, and its collected statuses (Python 3.9 to 3.13)."""
@@ -43,7 +46,7 @@ class Reaped:
     def _note_start(self, pid: int, environment: Any) -> None:
         """Remember a rank's start time by the kernel, since the PID alone may be used again."""
         place = place_of(environment)
-        if place.rank is None:
+        if place.rank is None and not environment.get("CHAOS_ROLE"):
             return
         with open(f"/proc/{pid}/stat", "rb") as file:  # unreaped, so it exists even if the process has ended
             fields = file.read().rpartition(b")")[2].split()

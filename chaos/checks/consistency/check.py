@@ -119,8 +119,11 @@ def _is_rejoining(plan: Plan, history: History, fact: Event) -> bool:
     """Return whether this is the state of a rank that has come back later than the others: its mechanism judges it."""
     if not rejoining(plan):
         return False
-    first = history.first("agent.start", attempt=TRAIN, rank=fact.rank)
-    return first is not None and first.pid != fact.pid
+    started = history.first("agent.start", attempt=TRAIN, rank=fact.rank)
+    if started is not None and started.pid != fact.pid:
+        return True
+    begun = history.first("initial", attempt=TRAIN, rank=fact.rank, pid=fact.pid)
+    return begun is not None and begun.seq != fact.seq
 
 
 def _judge_coverage(

@@ -109,7 +109,9 @@ def _judge_launcher(plan: Plan, history: History, attempt: str, collector: Colle
     end = required_end(killed[0]) if killed else None
     expected = f"the launcher of attempt {attempt} {'exits with 0' if end is None else f'ends with {end}'}"
     exits = [
-        event for event in history.select("launcher.exit", attempt=attempt) if event.data.get("role") != "scheduler"
+        event
+        for event in history.select("launcher.exit", attempt=attempt)
+        if event.data.get("role") not in ("scheduler", "lighthouse")
     ]
     if not exits:
         collector.unknown(expected, "no exit status was recorded")

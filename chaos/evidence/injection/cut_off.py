@@ -1,4 +1,4 @@
-"""Ranks that are cut off: whether a planned fault separates their nodes from the others, and for how long."""
+"""Ranks that are cut off or stopped: whether the network between nodes is down, and whether the silence ends."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ def is_cut_off(fault: PlannedFault) -> bool:
 
 
 def comes_back(fault: PlannedFault) -> bool:
-    """Return whether the network that it cuts, for a moment or longer, is back before the launch has ended."""
-    return effect_of(fault.kind).parts_nodes and "seconds" in fault.parameters
+    """Return whether the network, or the process that it stops, is back before the launch has ended."""
+    effect = effect_of(fault.kind)
+    return (effect.parts_nodes or effect.stopped) and "seconds" in fault.parameters
 
 
 def ends_by_itself(fault: PlannedFault) -> bool:

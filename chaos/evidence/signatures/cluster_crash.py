@@ -90,7 +90,9 @@ def _is_disturbed(history: History, end: Event, last: Event) -> bool:
     if history.select("deadline.expired", attempt=end.attempt):
         return True
     launchers = [
-        event for event in history.select("launcher.exit", attempt=end.attempt) if event.data.get("role") != "scheduler"
+        event
+        for event in history.select("launcher.exit", attempt=end.attempt)
+        if event.data.get("role") not in ("scheduler", "lighthouse")
     ]
     well = [event for event in launchers if event.data.get("code") == 0 and event.data.get("signal") is None]
     return not launchers or well != launchers

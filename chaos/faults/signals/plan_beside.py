@@ -1,4 +1,4 @@
-"""Faults of processes beside the ranks: msrun with the cluster's agent in it, and msrun's scheduler."""
+"""Faults of processes beside the ranks: the launcher, msrun's scheduler, and the coordinators of a job kind."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def check_beside(draft: Draft, problems: Problems) -> None:
         if objection is not None:
             problems.add(f"{fault.path}.target.role", *objection[:1], text=fault.fault.role, hint=objection[1])
         for other in draft.faults:
-            if other.lethal or other.raised:
+            if other is not fault and (other.lethal or other.raised):
                 problems.add(
                     f"{other.path}.kind",
                     f"fault {other.fault.id!r} calls for a recovery beside fault {fault.fault.id!r} "
@@ -54,6 +54,10 @@ def check_beside(draft: Draft, problems: Problems) -> None:
 def _objection(draft: Draft, role: str) -> tuple[str, str] | None:
     """Return why this process cannot be hit in this job, or the fault not be judged, and what to do."""
     scenario = draft.scenario
+    if role in draft.traits.coordinators:
+        return _objection_to_coordinator(draft, role)
+    if role not in (LAUNCHER, SCHEDULER):
+        return f"job kind {scenario.job.kind!r} has no {role}", "use role: launcher, or kill the ranks"
     if role == SCHEDULER:
         return (
             "without msrun's scheduler the ranks train on for about 22 s (MindSpore 2.10, observed) and then end, at "
@@ -75,6 +79,17 @@ def _objection(draft: Draft, role: str) -> tuple[str, str] | None:
             "for it for a while and exit at a step that depends on timing",
             f"switch {RESTARTING} on alone; role: controller with job.controller: rank 0 is the death of a controller "
             "in a rank",
+        )
+    return None
+
+
+def _objection_to_coordinator(draft: Draft, role: str) -> tuple[str, str] | None:
+    """Return why the end of the job without its coordinator could not be judged, and what to do."""
+    if not any(draft.traits.mechanisms and name in draft.traits.mechanisms for name in draft.scenario.job.protection):
+        names = " or ".join(sorted(draft.traits.mechanisms or ()))
+        return (
+            f"without {names} in job.protection nothing is promised of the ranks when the {role} has gone",
+            f"write protection: [{names}]",
         )
     return None
 

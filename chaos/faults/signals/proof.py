@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from chaos.evidence.doubt import Doubt
 from chaos.evidence.facts import exit_status, signal_name, signal_number
-from chaos.evidence.fields import Fields
+from chaos.evidence.fields import Fields, number
 from chaos.evidence.injection.conditions import Condition, condition
 from chaos.evidence.injection.deaths import death
 from chaos.evidence.injection.unresponsive import silence
@@ -70,9 +70,24 @@ def launcher_doubts(case: Case) -> Iterator[Doubt]:
         yield f"launcher {shown.get('pid')} {exit_status(ends[0])}, not ended by SIGKILL", (ends[0].source,)
 
 
+def duration_doubts(case: Case) -> Iterator[Doubt]:
+    """Yield a doubt where a suspension with ``seconds`` has no recorded end, or one before its time."""
+    seconds = number(case.fault.parameters, "seconds")
+    if seconds is None:
+        return
+    endings = case.history.select("fault.ending", fault=case.fault.id, attempt=case.landing.attempt)
+    if not endings:
+        yield f"its end is not recorded; planned was {seconds:g} s", (case.landing.source,)
+    elif (lasted := (endings[0].mono - case.landing.mono) / 1e9) < seconds:
+        text = f"it was planned for {seconds:g} s, but ended with the launch after {lasted:.3f} s"
+        yield text, (case.landing.source, endings[0].source)
+
+
 KILL = Proof("the kernel's exit status", ("signal",), all_of(death, launcher_doubts))
 SUSPEND = Proof(
-    "the kernel's word that the process was stopped, and its silence until it was let go", ("signal",), silence
+    "the kernel's word that the process was stopped, and its silence until it was let go",
+    ("signal",),
+    all_of(silence, duration_doubts),
 )
 TERMINATE = Proof("the kernel's word that the signal was taken", ("signal",), termination_doubts)
 FREEZE = condition(

@@ -1,4 +1,4 @@
-"""``suspend``: sends SIGSTOP to a rank's process; undone with SIGCONT.
+"""``suspend``: sends SIGSTOP to a rank's process; undone with SIGCONT, at the end or after ``seconds``.
 
 On Ascend: a process that hangs.
 """
@@ -9,7 +9,7 @@ import signal
 from dataclasses import asdict
 from typing import Any
 
-from chaos.faults.behaviours import StillShown
+from chaos.faults.condition import LASTS, Condition
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.ledger import UndoStep
 from chaos.machine.job.protocol import Job
@@ -17,7 +17,7 @@ from chaos.machine.linux.process import has_ended
 from chaos.plan.job_effect import SUSPENSION
 
 
-class Suspend(StillShown):
+class Suspend(Condition):
     """Stops the process without ending it."""
 
     name = "suspend"
@@ -25,6 +25,8 @@ class Suspend(StillShown):
     effect = SUSPENSION
     signal = signal.SIGSTOP
     from_outside = True
+    held_without_seconds = True
+    parameters = LASTS
 
     def undo_steps(self, fault: str, victims: list[Victim]) -> list[UndoStep]:
         """Continue each process."""
@@ -57,6 +59,10 @@ class Suspend(StillShown):
     def gone(self, job: Job, victim: Victim) -> bool:
         """Return whether the process has ended."""
         return has_ended(job.state(victim.identity))
+
+    def ended(self, job: Job, victim: Victim) -> bool:
+        """Return whether the kernel says that it goes on, or has ended."""
+        return job.state(victim.identity) != "stopped"
 
 
 KIND = Suspend()

@@ -18,6 +18,7 @@ from chaos.jobs.script_job import ScriptJob
 from chaos.jobs.torch.probe import torch
 from chaos.jobs.torchft import replica_groups
 from chaos.jobs.torchft.probe import torchft
+from chaos.jobs.torchft.replica_groups import LIGHTHOUSE
 from chaos.jobs.torchft.rules import MOST_GROUPS, check_groups
 from chaos.plan.traits import JobTraits
 from chaos.scenario.models.scenario import Scenario
@@ -51,6 +52,7 @@ class TorchftJob(ScriptJob):
         most_stages=1,
         slices=frozenset({1}),
         rules=check_groups,
+        coordinators=frozenset({LIGHTHOUSE}),
         most_ranks=MOST_GROUPS,
         lacks={
             "job.agent": "starts no cluster agent: its own launcher starts a group again",

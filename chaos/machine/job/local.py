@@ -103,9 +103,10 @@ class LocalJob:
             ]
 
     def _watch(self, process: FoundProcess) -> None:
-        """Remember a process, and hold a descriptor of a rank that another process may reap."""
+        """Remember a process, and hold a descriptor of one that a launcher of its own may reap."""
         self._sessions[process.identity] = process.session
-        if process.role != "rank" or process.identity in self._descriptors or not self._own_launcher:
+        watched = process.role in ("rank", "lighthouse") and self._own_launcher
+        if not watched or process.identity in self._descriptors:
             return
         try:
             descriptor = open_pidfd(process.pid)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from chaos.agent.launcher.rank_variables import pairs_of, place_by
@@ -18,8 +19,16 @@ from chaos.machine.linux.procfs import PROC, Stat, command_line, environment, li
 RUN_VARIABLE = "CHAOS_RUN"
 ATTEMPT_VARIABLE = "CHAOS_ATTEMPT"
 NODE_VARIABLE = "CHAOS_NODE"
+ROLE_VARIABLE = "CHAOS_ROLE"
+"""Set by a launcher of the harness for a process beside the ranks."""
 
-Role = Literal["rank", "scheduler", "launcher", "other"]
+Role = Literal["rank", "scheduler", "launcher", "lighthouse", "other"]
+
+BESIDE: tuple[Role, ...] = ("launcher", "scheduler", "lighthouse")
+"""Roles of processes that are no rank and that a fault may hit."""
+
+_NAMED: Mapping[str, Role] = MappingProxyType({"lighthouse": "lighthouse"})
+"""The roles that the variable may give."""
 
 
 @dataclass(frozen=True)
@@ -146,12 +155,14 @@ def _describe(process: _Snapshot, boot: str, proc_root: Path) -> FoundProcess:
 def claim_of(variables: dict[str, str]) -> tuple[Role, int | None]:
     """Return the role that an environment claims, and the rank: MS_ROLE, and MS_NODE_ID or RANK_ID (MindSpore 2.10).
 
-    Without MS_ROLE it is the rank by the variables that the launch names (CHAOS_RANKS), else by those of torchrun.
+    Without MS_ROLE it is the rank by the variables that the launch names (CHAOS_RANKS), else by those of torchrun. A
+    launcher of the harness names a process beside the ranks by CHAOS_ROLE.
     """
     role = variables.get("MS_ROLE")
     if role is None and pairs_of(variables):
         place = place_by(variables)
-        return ("other", None) if place is None else ("rank", place[0])
+        named = _NAMED.get(variables.get(ROLE_VARIABLE, ""), "other")
+        return (named, None) if place is None else ("rank", place[0])
     if role is None and (place := place_below_torchrun(variables)) is not None:
         return "rank", place[0]
     if role == "MS_SCHED":

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from chaos.mechanisms.ft.plan import longest_stand_still, stops
 from chaos.mechanisms.restart import HARDWARE
 from chaos.plan.budgets import Profile
 from chaos.plan.schedule import Scheduled
@@ -28,6 +29,9 @@ BUDGETS: Mapping[str, Profile] = MappingProxyType({"fast": _FAST, "vendor": _VEN
 
 
 def longer(scenario: Scenario, faults: Sequence[Scheduled]) -> Mapping[str, float]:
-    """Return by how many seconds the others stand still longer: a lost group is first missed by its heartbeats."""
-    del faults
-    return {"stand-still": scenario.job.torchft.heartbeat_timeout}
+    """Return by how many seconds the others stand still longer, and a stopped group is away longer.
+
+    A lost group is first missed by its heartbeats.
+    """
+    away = max((float(fault.fault.parameters["seconds"]) for fault in faults if stops(fault)), default=0.0)
+    return {"stand-still": longest_stand_still(scenario, faults), **({"relaunch": away} if away else {})}

@@ -12,6 +12,7 @@ from chaos.base.rank_sets import spans
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import step_of
+from chaos.evidence.recovery_windows import reaches_the_end
 from chaos.evidence.scenario_line import line_of
 from chaos.evidence.statement_data import about
 from chaos.history.event import Event
@@ -43,7 +44,8 @@ def judge_commits(plan: Plan, history: History, artifacts: Artifacts, collector:
     _judge_once(plan, history, line, collector)
     collector.settle(ENOUGH, f"{len(steps)} steps are not", line)
     collector.settle(COUNTED, f"they are, in {len(steps)} steps", line)
-    missing = [step for step in range(1, plan.training.last_step + 1) if step not in steps]
+    last = plan.training.last_step if reaches_the_end(plan) else max(steps)
+    missing = [step for step in range(1, last + 1) if step not in steps]
     if missing:
         collector.unknown(SHARE, f"no commit of step {spans(missing)} is recorded", line)
     collector.settle(SHARE, f"{_shares(plan, steps)}; {_longest_gap(steps)}", line)

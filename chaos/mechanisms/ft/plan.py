@@ -6,10 +6,15 @@ a while; the step that it leaves open is trained again without it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from chaos.mechanisms.ft.lighthouse_plan import without_lighthouse
 from chaos.plan.describe import are_lost, count, ranks
 from chaos.plan.parts.response import Recovery
 from chaos.plan.recovery.incident import Incident
 from chaos.plan.recovery.response import Answer, Context
+from chaos.plan.schedule import Scheduled
+from chaos.scenario.models.scenario import Scenario
 
 NAME = "FT"
 
@@ -23,6 +28,8 @@ def answer(context: Context, incident: Incident) -> Answer | None:
     """
     if NAME not in context.on:
         return None
+    if any(fault.effect.strands for fault in incident.faults):
+        return without_lighthouse(context, incident)
     scenario, lost, cause = context.scenario, incident.hit, incident.first.path
     loss, left = context.loss(incident), scenario.cluster.ranks - len(incident.hit)
     if loss.at is None:
@@ -45,28 +52,64 @@ def answer(context: Context, incident: Incident) -> Answer | None:
     _check_apart(context, incident)
     _check_limit(context, incident)
     _check_early(context, incident, step)
+    restarted = tuple(sorted({rank for fault in incident.faults if not stops(fault) for rank in fault.fault.ranks}))
+    whose = f"the new {'process' if len(lost) == 1 else 'processes'} of {ranks(lost)}"
+    back = whose if restarted == lost else f"{ranks(lost)}, continued or started again,"
     why = (
-        f"{are_lost(lost)}, and with {NAME} the other replica groups train on ({DOCUMENT}); "
-        f"the new {'process' if len(lost) == 1 else 'processes'} of {ranks(lost)} will get the state of another group"
+        f"{are_lost(lost)}, and with {NAME} the other replica groups train on ({DOCUMENT}); {back} will get the state "
+        "of another group"
     )
     how = (
-        f"the groups commit step {step} together, stand still until the lighthouse misses the heartbeats of "
-        f"{ranks(lost)} for {scenario.job.torchft.heartbeat_timeout:g} s, and commit further steps with "
-        f"{count(left, 'group')} until all are back"
+        f"the groups commit step {step} together, stand still until {_missed(context, incident)}, and commit further "
+        f"steps with {count(left, 'group')} until all are back"
     )
-    return Answer(Recovery(NAME, incident.ids, step, restarted=lost, copied=lost), why, cause, how=how)
+    return Answer(Recovery(NAME, incident.ids, step, restarted=restarted, copied=lost), why, cause, how=how)
+
+
+def stops(fault: Scheduled) -> bool:
+    """Return whether the groups of a fault are stopped for a time, and live on."""
+    return fault.effect.suspends and "seconds" in fault.fault.parameters
+
+
+def longest_stand_still(scenario: Scenario, faults: Sequence[Scheduled]) -> float:
+    """Return the seconds after which the groups that are left commit a step again.
+
+    A collective with a stopped group gives up after the timeout only: its connections stay.
+    """
+    missed = scenario.job.torchft.heartbeat_timeout
+    return missed + scenario.job.torchft.timeout if any(map(stops, faults)) else missed
+
+
+def _missed(context: Context, incident: Incident) -> str:
+    """Return what lets the other groups go on, in words."""
+    options, lost = context.scenario.job.torchft, ranks(incident.hit)
+    heartbeats = f"the lighthouse misses the heartbeats of {lost} for {options.heartbeat_timeout:g} s"
+    if not any(map(stops, incident.faults)):
+        return heartbeats
+    collective = f"their collective, where one is open, gives up after {options.timeout:g} s (job.torchft.timeout)"
+    return f"{collective}, and {heartbeats}"
 
 
 def _check_ended(context: Context, incident: Incident) -> None:
-    """Note groups that are silent and live on: nothing starts them again, and they may come back or not."""
+    """Note groups that are silent and live on: they come back only where the fault ends, and after they are missed."""
+    least = longest_stand_still(context.scenario, incident.faults)
     for fault in incident.faults:
-        if not fault.effect.ends and not fault.raised:
+        if stops(fault):
+            if fault.fault.parameters["seconds"] < least:
+                context.problems.add(
+                    f"{fault.path}.parameters.seconds",
+                    f"the other groups may wait for {ranks(fault.fault.ranks)} for {least:g} s (job.torchft.timeout "
+                    "and job.torchft.heartbeat_timeout), so it is not known whether it counts as lost before that",
+                    text=fault.fault.parameters["seconds"],
+                    hint=f"use {least:g} at least, or shorter timeouts; a stop of up to 3 s is the kind freeze",
+                )
+        elif not fault.effect.ends and not fault.raised:
             context.problems.add(
                 f"{fault.path}.kind",
                 f"{ranks(fault.fault.ranks)} falls silent and lives on, so nothing starts it again: when such a group "
                 "is back, and with which state, is not yet planned by this version",
                 text=fault.fault.kind,
-                hint="use a kind that ends the process",
+                hint="use a kind that ends the process, or suspend with parameters.seconds",
             )
 
 

@@ -1,4 +1,4 @@
-"""Part of check ``mechanism``: the lost groups alone were started again, and got their state from another group."""
+"""Part of check ``mechanism``: the dead groups alone were started again, and lost ones got another group's state."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from chaos.mechanisms.case import Case
 from chaos.mechanisms.ft.commits import judge_commits
 from chaos.mechanisms.ft.compared import judge_recorded
 from chaos.mechanisms.ft.healed import judge_healed
+from chaos.mechanisms.ft.lighthouse import judge_stranded
 from chaos.mechanisms.ft.phases import phase_ends
-from chaos.mechanisms.ft.votes import VOTE, committed_after
+from chaos.mechanisms.ft.votes import committed_after, votes
 from chaos.mechanisms.markers import Launch
 from chaos.mechanisms.registry import Rule
 from chaos.plan.describe import count
@@ -27,7 +28,7 @@ from chaos.plan.model import Plan
 def judge(case: Case) -> None:
     """Judge the processes, the state of the groups that came back, and that the others trained on."""
     number, collector = case.window.number, case.collector
-    expected = f"the launcher starts the lost groups again in recovery {number}, and stays itself"
+    expected = f"the launcher starts the dead groups again in recovery {number}, and stays itself"
     old, new = old_and_new(case)
     judge_launcher(case, {rank: event for rank, event in new.items() if rank in case.window.restarted}, expected)
     collector.settle(expected, f"ranks with a new process: {spans(sorted(new)) or 'none'}", case.line)
@@ -48,21 +49,28 @@ def _judge_going_on(case: Case, old: Mapping[int, int | None]) -> None:
         if vote.rank is not None and vote.pid == old.get(vote.rank) and step_of(vote) > case.window.step
     }
     for rank in range(case.plan.layout.ranks):
-        if rank not in case.window.restarted and rank not in going_on:
+        if rank not in case.window.copied and rank not in going_on:
             text = f"no step that rank {rank}'s process has committed after the fault is recorded"
             case.collector.unknown(expected, text, case.line, data=about(rank))
-    case.collector.settle(expected, count(len(going_on - case.window.restarted), "group"), case.line)
+    case.collector.settle(expected, count(len(going_on - case.window.copied), "group"), case.line)
 
 
 def _healed(history: History) -> bool:
-    """Return whether a group got its state from another one in a process that was started later."""
-    started: dict[int, list[int | None]] = {}
+    """Return whether a group that had been there before got its state from another one: in a new process, or its own.
+
+    Without an earlier process or step it is a group that joins at the beginning (``init_sync``).
+    """
+    first: dict[int | None, int | None] = {}
     for event in history.select("agent.start", attempt=TRAIN):
-        started.setdefault(-1 if event.rank is None else event.rank, []).append(event.pid)
-    return any(
-        vote.data.get("healed") is True and vote.pid in started.get(-1 if vote.rank is None else vote.rank, [])[1:]
-        for vote in history.select(VOTE, attempt=TRAIN)
-    )
+        first.setdefault(event.rank, event.pid)
+    trained: set[int | None] = set()
+    for vote in votes(history):
+        is_new = vote.pid != first.get(vote.rank, vote.pid)
+        if vote.data.get("healed") is True and (vote.rank in trained or is_new):
+            return True
+        if vote.data.get("committed") is True:
+            trained.add(vote.rank)
+    return False
 
 
 def _phase_ends(launch: Launch, after: int) -> Iterator[tuple[str, Timestamp | str]]:
@@ -72,6 +80,7 @@ def _phase_ends(launch: Launch, after: int) -> Iterator[tuple[str, Timestamp | s
 def _judge_launch(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
     judge_commits(plan, history, artifacts, collector)
     judge_recorded(plan, history, artifacts, collector)
+    judge_stranded(plan, history, collector)
 
 
 RULE = Rule(handlers=(), judge=judge, phase_ends=_phase_ends, judge_launch=_judge_launch, acted=_healed)

@@ -24,7 +24,8 @@ class Outcome:
     ``mechanism`` as in the plan: the last one that succeeds, "none" when none can act, None when none has to. ``loss``
     is set when ranks are lost for good; ``dead`` are the lost ranks. ``cause`` is the path of the scenario's key that
     the outcome follows from, ``why`` the deciding mechanism's reason and ``stop`` that for its step; ``reasons`` holds
-    all of them in order, each without its full stop.
+    all of them in order, each without its full stop. ``ends_within`` are the seconds by which the job has ended, where
+    a mechanism promises its end.
     """
 
     mechanism: str | None
@@ -35,6 +36,7 @@ class Outcome:
     stop: str = ""
     recoveries: tuple[Recovery, ...] = ()
     reasons: tuple[str, ...] = ()
+    ends_within: float | None = None
 
     @property
     def goes_on(self) -> bool:
@@ -97,6 +99,7 @@ def _outcome(answers: Sequence[Answer]) -> Outcome:
         last.how,
         recoveries,
         tuple(dict.fromkeys(reasons)),
+        last.ends_within,
     )
 
 

@@ -75,7 +75,8 @@ class Answer:
     goes on after it, or, where the recovery is planned to fail, the next mechanism is asked about ``left``. ``why`` is
     the reason for the mechanism, ``how`` the reason for the step, each without its full stop. ``cause`` is the path of
     the scenario's key that it follows from. ``dead`` are the ranks that are lost to an end-of-life checkpoint, ``loss``
-    how the training stops where it ends.
+    how the training stops where it ends. ``ends_within`` are the seconds after the fault by which the job has ended,
+    where the mechanism promises it.
     """
 
     recovery: Recovery | None
@@ -86,6 +87,7 @@ class Answer:
     left: Incident | None = None
     loss: Loss | None = None
     dead: tuple[int, ...] = ()
+    ends_within: float | None = None
 
 
 def note(violation: Violation, problems: Problems, *more: str) -> None:

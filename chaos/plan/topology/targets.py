@@ -13,7 +13,7 @@ from chaos.scenario.models.fault import RandomTarget, Target
 
 Controller = Literal["rank 0", "outside"]
 
-BESIDE_RANKS = ("launcher", "scheduler")
+BESIDE_RANKS = ("launcher", "scheduler", "lighthouse")
 """Roles of processes that are no rank."""
 
 _KEYS = ("rank", "ranks", "node", "replica_group", "role", "random")

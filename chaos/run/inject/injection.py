@@ -146,7 +146,7 @@ class Injection:
                 sightings[victim.rank] = sequence.await_evidence(victim, functools.partial(self.lasting.look, job))
             evidence = [self._as_evidence(fault, victim, sightings[victim.rank][1]) for victim in victims]
         except (FaultMissed, CannotUndo, PlatformError, LookupError, ValueError, OSError, DeadlineExpired) as error:
-            if isinstance(kind, Lasting):
+            if isinstance(kind, Lasting) and kind.lasts_in(fault.parameters):
                 self.lasting.abandon(fault, kind, victims, sequence.steps)
             self._miss(fault, str(error))
             return
@@ -154,7 +154,7 @@ class Injection:
             self.suspended.update(fault.ranks)
         self.known.landed.add(fault.id)
         sequence.record.landed(fault.ranks, evidence)
-        if isinstance(kind, Lasting):
+        if isinstance(kind, Lasting) and kind.lasts_in(fault.parameters):
             self.lasting.add(fault, kind, victims, sequence.steps, sightings)
         else:
             self.lasting.hold(fault, kind, victims)

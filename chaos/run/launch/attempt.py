@@ -12,7 +12,7 @@ from chaos.base.clock import Clock
 from chaos.base.wait import Deadline, DeadlineExpired, wait_for
 from chaos.history.event import Event
 from chaos.history.writer import HistoryWriter
-from chaos.machine.job.processes import FoundProcess
+from chaos.machine.job.processes import BESIDE, FoundProcess, Role
 from chaos.machine.job.protocol import Job, launchers_of
 from chaos.machine.linux.process import ProcessIdentity
 from chaos.platforms.nodes_job import ranks_of
@@ -90,7 +90,7 @@ class Attempt:
         self._logs = LogFollower(self._logs_dir, ranks)
         self.stacks = Stacks(self._logs_dir, watch.clock)
         self.followers: list[Hello] = []
-        self._others: set[ProcessIdentity] = set()
+        self._others: dict[ProcessIdentity, Role] = {}
         self._deserted = 0
         self._refused: dict[int, str] = {}
         self._on_nodes = job.launcher.node is not None
@@ -337,12 +337,12 @@ class Attempt:
     def _look_at_processes(self) -> dict[tuple[int | None, int], FoundProcess]:
         """Return the job's processes, by node and PID.
 
-        Launcher and scheduler are recorded, so that neither is taken for a rank.
+        Those beside the ranks are recorded, so that none is taken for a rank.
         """
         processes = self._job.processes()
         for process in processes:
-            if process.role in ("launcher", "scheduler") and process.identity not in self._others:
-                self._others.add(process.identity)
+            if process.role in BESIDE and process.identity not in self._others:
+                self._others[process.identity] = process.role
                 where = _on(process.identity.node)
                 self._record(
                     "launcher.found",
@@ -394,18 +394,20 @@ class Attempt:
                 self._record("rank.exit", rank=rank, pid=identity.pid, start_time=began, **how, **_on(identity.node))
 
     def record_late_exits(self) -> None:
-        """Record the exits of ranks that the teardown had to end."""
+        """Record the exits of ranks that the teardown had to end, and those of the launcher and the lighthouse."""
         self._take_exits()
-        for launcher in launchers_of(self._job):
-            status = self._job.exit_status(launcher)
+        beside: dict[ProcessIdentity, Role] = dict.fromkeys(launchers_of(self._job), "launcher")
+        beside |= {identity: role for identity, role in self._others.items() if role == "lighthouse"}
+        for identity, role in beside.items():
+            status = self._job.exit_status(identity)
             if status is not None:
                 self._record(
                     "launcher.exit",
-                    pid=launcher.pid,
-                    role="launcher",
+                    pid=identity.pid,
+                    role=role,
                     signal=status.signal,
                     code=status.code,
-                    **_on(launcher.node),
+                    **_on(identity.node),
                 )
 
     def _record(self, event: str, **fields: Any) -> None:

@@ -27,11 +27,11 @@ class Target(Model):
     ranks: Ranks | None = Field(None, min_length=1, description="Several ranks.")
     node: int | None = Field(None, ge=0, description="All ranks of one node.")
     replica_group: int | None = Field(None, ge=0, description="All ranks of the n-th replica group.")
-    role: Literal["controller", "last_stage", "launcher", "scheduler"] | None = Field(
+    role: Literal["controller", "last_stage", "launcher", "scheduler", "lighthouse"] | None = Field(
         None,
         description=(
             "The rank with the controller, the ranks of the last pipeline stage, the launcher (msrun "
-            "and its agent), or msrun's scheduler."
+            "and its agent), msrun's scheduler, or torchft's lighthouse."
         ),
     )
     random: RandomTarget | None = Field(None, description="Ranks drawn by a seed.")

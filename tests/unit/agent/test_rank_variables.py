@@ -59,3 +59,10 @@ def test_numbers_of_the_shell_are_not_handed_to_the_launcher() -> None:
     assert "RANK" not in launcher_environment(shell, ANY, {})
     assert launcher_environment(shell, {}, {}) == {"HOME": "/root"}  # PyTorch's, under any launcher
     assert launcher_environment(shell, {**ANY, "RANK": "1"}, {})["RANK"] == "1"  # the scenario's own
+
+
+def test_a_launcher_of_the_harness_names_a_process_beside_the_ranks() -> None:
+    assert claim_of({**ANY, "CHAOS_ROLE": "lighthouse"}) == ("lighthouse", None)
+    assert claim_of({**ANY, "CHAOS_ROLE": "rank"}) == ("other", None)
+    assert claim_of({**ANY, "CHAOS_ROLE": "lighthouse", "RANK": "1"}) == ("rank", 1), "a rank is what has a number"
+    assert claim_of({"CHAOS_ROLE": "lighthouse"}) == ("other", None), "only below a launcher that names its ranks"

@@ -9,10 +9,13 @@ from typing import Any
 
 import pytest
 
+from chaos.agent.launcher.rank_variables import VARIABLE
 from chaos.jobs.kind import Launch
 from chaos.jobs.torchft import replica_groups
 from chaos.jobs.torchft.job import KIND
 from chaos.jobs.torchft.probe import torchft
+from chaos.machine.job.processes import BESIDE, ROLE_VARIABLE, claim_of
+from chaos.plan.topology.targets import BESIDE_RANKS
 from chaos.scenario.models.scenario import Scenario
 
 PORTS = tuple(range(5000, 5017))
@@ -44,6 +47,14 @@ def test_the_launcher_gets_the_lighthouse_and_the_script(tmp_path: Path) -> None
     assert made.environment["TORCHFT_TIMEOUT_SEC"] == made.environment["TORCHFT_QUORUM_TIMEOUT_SEC"] == "10"
     assert made.environment["GLOO_SOCKET_IFNAME"] == "lo"
     assert made.environment["CHAOS_RANKS"] == "REPLICA_GROUP_ID/NUM_REPLICA_GROUPS"
+
+
+def test_the_lighthouse_is_found_by_its_environment() -> None:
+    """The launcher is a program of the standard library alone, so it has the names of the harness once more."""
+    assert replica_groups.ROLE_VARIABLE == ROLE_VARIABLE
+    assert claim_of({VARIABLE: "RANK/", ROLE_VARIABLE: replica_groups.LIGHTHOUSE}) == ("lighthouse", None)
+    assert KIND.traits.coordinators == {replica_groups.LIGHTHOUSE} <= set(BESIDE)
+    assert set(BESIDE) == set(BESIDE_RANKS)
 
 
 def test_what_starts_groups_again_is_named_as_simulated() -> None:

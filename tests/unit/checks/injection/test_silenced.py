@@ -138,3 +138,23 @@ def test_a_stopped_rank_that_ended_before_was_killed_and_nothing_else(
     run.only("rank.exit", attempt="train", rank=2)["signal"] = signal
     findings = said(judged(run), "injection", "unknown", "it had ended")
     assert [reason in finding.seen for finding in findings] == [True] * bool(reason)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "reason"),
+    [
+        (1.0, ""),
+        (2.0, "it was planned for 2 s, but ended with the launch after"),
+    ],
+)
+def test_a_stop_with_a_time_lasts_as_long_as_planned(seconds: float, reason: str, run: GoodRun, judged: Judge) -> None:
+    silenced(run, "suspend")
+    run.replan(faults=(replace(run.plan.faults[0], parameters={"seconds": seconds}),))
+    found = doubt(run, judged)
+    assert reason in found if reason else found == ""
+
+
+def test_a_stop_with_a_time_needs_a_record_of_its_end(run: GoodRun, judged: Judge) -> None:
+    silenced(run, "suspend", looked=False)
+    run.replan(faults=(replace(run.plan.faults[0], parameters={"seconds": 1.0}),))
+    assert "its end is not recorded; planned was 1 s" in doubt(run, judged)

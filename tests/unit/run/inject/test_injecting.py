@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from chaos.base.clock import Clock
 from chaos.base.wait import Deadline, Patience
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.signals import kill, suspend
+from chaos.heal.undo import Undone
 from chaos.history.ledger import Ledger, UndoStep
 from chaos.history.reader import History, read_history
 from chaos.history.writer import HistoryWriter
@@ -55,7 +57,7 @@ def make(tmp_path: Path, clock: Clock, ledger: Ledger) -> Iterator[Make]:
     (tmp_path / "history").mkdir()
     with HistoryWriter(tmp_path / "history" / "harness.jsonl", writer="harness", run="r", clock=clock) as history:
 
-        def make(*faults: PlannedFault, **kinds: Any) -> Injection:
+        def make(*faults: PlannedFault, undo: Callable[[UndoStep], Undone] | None = None, **kinds: Any) -> Injection:
             return Injection(
                 faults,
                 {**KINDS, **kinds},
@@ -64,6 +66,7 @@ def make(tmp_path: Path, clock: Clock, ledger: Ledger) -> Iterator[Make]:
                 attempt="train",
                 patience=Patience(30, clock, (Deadline("run", 600, clock),)),
                 records=tmp_path / "history",
+                undo=undo,
             )
 
         yield make
@@ -329,6 +332,32 @@ def test_a_fault_of_a_missed_one_never_fires(make: Make) -> None:
     injection.inject_due(job, RANKS)
     assert [pid for pid, _ in job.signals] == [101]
     assert injection.waiting == "fault second waits for fault first to land"
+
+
+@pytest.mark.parametrize(("parameters", "ends"), [({"seconds": 20}, True), ({}, False)])
+def test_a_stopped_rank_is_continued_after_its_time_and_else_at_the_end_alone(
+    make: Make, clock: Clock, written: Callable[[], History], parameters: dict[str, Any], ends: bool
+) -> None:
+    job, continued = FakeJob(), list[str]()
+
+    def undo(step: UndoStep) -> Undone:
+        continued.append(step.action)
+        job.states[RANKS[1]] = "alive"
+        return Undone(step, True, "continued")
+
+    job.on_signal = lambda job, process, number: job.states.update({process: "stopped"})
+    injection = make(replace(planned(1, id="stop", kind="suspend"), parameters=parameters), undo=undo)
+    injection.hold(at_barrier(FakeConnection(), 1, "stop"))
+    injection.inject_due(job, RANKS)
+    assert injection.suspended == (set() if ends else {1})
+    clock.sleep(19.0)
+    injection.inject_due(job, RANKS)
+    assert continued == []
+    clock.sleep(2.0)
+    injection.inject_due(job, RANKS)
+    injection.inject_due(job, RANKS)
+    assert continued == (["resume-process"] if ends else [])
+    assert bool(written().select("fault.healed", fault="stop")) is ends
 
 
 def test_an_unknown_fault_holds_nobody(make: Make) -> None:
