@@ -280,7 +280,7 @@ def test_a_rank_that_somebody_else_has_stopped_is_not_frozen(chaos: Call, job: O
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["cpu-quota"], "cpu-quota needs --set cores=…: how many cores' time it gets, a number from 0.01 to 256"),
+        (["cpu-quota"], "cpu-quota needs --set cores=…: cores' time for the rank, a number from 0.01 to 256"),
         (["cpu-quota", "--set", "cores=0"], "cores of cpu-quota is a number from 0.01 to 256"),
         (["cpu-quota", "--set", "cores=one"], "cores of cpu-quota is a number"),
         (["memory-load", "--set", "megabytes=1.5"], "megabytes of memory-load is a whole number"),
