@@ -11,7 +11,9 @@ from chaos.mechanisms.all_ranks_saving import check_saving
 from chaos.plan.describe import are_lost, count, ranks
 from chaos.plan.parts.response import Recovery
 from chaos.plan.points import PHASE_ORDER, Point
+from chaos.plan.recovery.damage_before import KEY, DamageBefore, damage_before, stated_step
 from chaos.plan.recovery.incident import Incident
+from chaos.plan.recovery.mechanism import MEETING_DAMAGE
 from chaos.plan.recovery.response import Answer, Context, note
 from chaos.plan.recovery.steps import Loss
 from chaos.plan.rules.constraints import nothing_left
@@ -129,6 +131,10 @@ def _restart(context: Context, incident: Incident, loss: Loss, at: Point, restar
     if interval is not None:
         ends_them = f"{restarter.short} {restarter.ends} them"
         check_saving(context, incident, loss, at, begin, ends_them, saver_unknown=restarter.saver_unknown)
+    newest = step
+    damage = damage_before(context, incident, at, newest) if restarter.name in MEETING_DAMAGE else DamageBefore()
+    if damage.faults:
+        step = stated_step(context, damage, newest)
     # Behind the all-reduce and before the end of the step, no rank may have ended it when the others are ended.
     ended = at.step if at.phase >= _STEP_END else at.step - 1
     everyone = range(scenario.cluster.ranks)
@@ -149,13 +155,20 @@ def _restart(context: Context, incident: Incident, loss: Loss, at: Point, restar
         trained_again=ended - step,
         one_more=one_more,
         more=more,
+        damaged=dict(damage.by_rank),
     )
     cost = _cost(at, ended - step, one_more, more, loss, restarter)
-    return Answer(recovery, why, incident.first.path, how=f"{_origin(step, interval)}; {cost}")
+    return Answer(recovery, why, incident.first.path, how=f"{_origin(step, newest, damage, interval)}; {cost}")
 
 
-def _origin(step: int, interval: int | None) -> str:
+def _origin(step: int, newest: int, damage: DamageBefore, interval: int | None) -> str:
     """Return why training goes on after this step."""
+    if damage.faults:
+        hit = ", ".join(repr(fault.fault.id) for fault in damage.faults)
+        return (
+            f"the last periodic checkpoint, of step {newest}, is damaged by fault {hit} before the restart, and the "
+            f"scenario says that the script goes on from that of step {step} ({KEY})"
+        )
     if step:
         return f"the last periodic checkpoint holds step {step}, so training goes on at step {step + 1}"
     if interval is None:

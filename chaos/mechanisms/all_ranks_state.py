@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from chaos.base.rank_sets import named
 from chaos.evidence.background import is_finished
+from chaos.evidence.checkpoints.damage import as_saved
 from chaos.evidence.facts import TRAIN, places, ranks_text, step_of, text_list
 from chaos.evidence.replica_loads import loaded_by_replica
 from chaos.evidence.statement_data import about
@@ -13,8 +14,11 @@ from chaos.mechanisms.case import Case
 
 def judge_checkpoint(case: Case, new: dict[int, Event]) -> None:
     """Judge that the last finished periodic checkpoint is the plan's, and that every rank has read one if any is."""
-    step = case.window.step
+    step, damaged = case.window.step, max(case.recovery.damaged.values(), default=None)
     expected = f"the last finished periodic checkpoint holds step {step}" if step else "no periodic checkpoint is there"
+    if damaged is not None:
+        # Check ``resume`` says which one a rank went on from.
+        expected = f"the last finished periodic checkpoint, of step {damaged}, is damaged, and every rank reads one"
     restart = min(event.mono for event in new.values())
     finished = [
         event
@@ -22,11 +26,16 @@ def judge_checkpoint(case: Case, new: dict[int, Event]) -> None:
         if isinstance(event.data.get("step"), int) and is_finished(case.history, event, restart)
     ]
     newest = max((step_of(event) for event in finished), default=0)
-    if newest != step:
+    last = step if damaged is None else damaged
+    if newest != last:
         where = places(event for event in finished if step_of(event) == newest)
         text = f"step {newest}" if newest else "none was finished"
         case.collector.fail(
-            expected, text, case.line, *where[:1], data=about(step=step, quantity="step", expected=step, seen=newest)
+            expected,
+            text,
+            case.line,
+            *where[:1],
+            data=about(step=last, quantity="step", expected=last, seen=newest),
         )
     loaded: dict[int, int] = {}
     if case.recovery.reads_checkpoint:
@@ -35,13 +44,15 @@ def judge_checkpoint(case: Case, new: dict[int, Event]) -> None:
         by_replica = loaded_by_replica(case.plan, case.window.of(loads))
         for rank in sorted(set(range(case.plan.layout.ranks)) - set(by_replica)):
             _judge_read(case, rank, step, saved, expected)
-    observation = "it does" if step else "none is"
+    observation = "they do" if damaged else "it does" if step else "none is"
     observation += f"; {named(loaded)} read none, and got the state from a rank of the replica group" if loaded else ""
     case.collector.settle(expected, observation, case.line)
 
 
 def _judge_read(case: Case, rank: int, step: int, saved: dict[str, int], expected: str) -> None:
-    """Judge that the rank has read a file that was last saved after the planned step. It may have read others, too.
+    """Judge that the rank has read a file that was last saved after the planned step, or the one that is damaged.
+
+    It may have read others, too.
 
     ``saved`` holds the step of each finished periodic checkpoint by its path.
     """
@@ -52,12 +63,15 @@ def _judge_read(case: Case, rank: int, step: int, saved: dict[str, int], expecte
             expected, f"no load of rank {rank} is recorded after the restart", case.line, data=about(rank)
         )
         return
-    steps = {saved.get(str(event.data.get("path"))) for event in begun}
+    paths = [str(event.data.get("path")) for event in begun]
+    if case.recovery.damaged:  # under the name of a stale file lies the content of an older one
+        paths = [as_saved(case.history, path) for path in paths]
+    steps = {saved.get(path) for path in paths}
     if None in steps and step not in steps:
         unknown = next(event for event in begun if str(event.data.get("path")) not in saved)
         observation = f"rank {rank} read {unknown.data.get('path')}, and no save of it is recorded"
         case.collector.unknown(expected, observation, case.line, unknown.source, data=about(rank))
-    elif step not in steps:
+    elif steps.isdisjoint({step, *case.recovery.damaged.values()}):
         read = text_list(sorted(candidate for candidate in steps if candidate is not None))
         observation = f"rank {rank} read no checkpoint of step {step}, but of step {read}"
         case.collector.fail(expected, observation, case.line, *places(begun[:3]), data=about(rank, step=step))

@@ -54,7 +54,7 @@ def merge(
     if restore is not None and restore.step is not None:
         return _merge_restore(scenario, restore.step, problems)
     if outcome.mechanism not in SAVING:
-        _refuse_recovery(scenario, shown, problems)
+        _refuse_recovery(scenario, shown, any(recovery.damaged for recovery in outcome.recoveries), problems)
         return Expected(None, None, False, None)
     if scenario.expect.checkpoint == "none":
         message = "expect.checkpoint says none, but " + shown.format("an end-of-life checkpoint")
@@ -118,12 +118,13 @@ def _merge_root_cause(scenario: Scenario, outcome: Outcome, shown: str, problems
         problems.add("expect.root_cause", message, text="hit", hint="remove the line, or use nodes: 1")
 
 
-def _refuse_recovery(scenario: Scenario, shown: str, problems: Problems) -> None:
+def _refuse_recovery(scenario: Scenario, shown: str, damaged: bool, problems: Problems) -> None:
     """Note expectations of a checkpoint or a resume: nothing is saved, so there is nothing to load or go on from."""
     if isinstance(scenario.expect.checkpoint, ExpectCheckpoint):
         message = "expect.checkpoint expects an end-of-life checkpoint, but " + shown.format("none")
         problems.add("expect.checkpoint", message, hint="write checkpoint: none")
-    if isinstance(scenario.expect.resume, ExpectResume):
+    # Before a restart within the launch that meets a damaged checkpoint, the key states the checkpoint before.
+    if isinstance(scenario.expect.resume, ExpectResume) and not damaged:
         message = f"expect.resume names step {scenario.expect.resume.step}, but " + shown.format("no resume")
         problems.add("expect.resume", message, text=scenario.expect.resume.step, hint="write resume: none")
 

@@ -1,4 +1,4 @@
-"""The saved checkpoints of a job that is about to be started again."""
+"""The saved checkpoints of a job that is about to be started again, or whose ranks its launcher has started again."""
 
 from __future__ import annotations
 
@@ -11,21 +11,31 @@ from chaos.evidence.checkpoints.at_resume import DAMAGE_MET, REMEMBERED
 from chaos.evidence.checkpoints.owner import owners_of
 from chaos.evidence.checkpoints.periodic import is_saved
 from chaos.evidence.checkpoints.saved import SavedKind
-from chaos.evidence.facts import RESUME
+from chaos.evidence.facts import RESUME, TRAIN
 from chaos.faults.checkpoints.originals import damaged_files, digest_there, state_as_saved
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
 from chaos.observe.checkpoints.checkpoint import CheckpointError
 
 
-def record_damage(run_dir: Path, storage: Path, history: HistoryWriter) -> None:
+def record_damage_within(run_dir: Path, storage: Path | None, history: HistoryWriter) -> None:
+    """Record the same before the first new process within a launch reads a checkpoint; once for each damaged file."""
+    record_damage(run_dir, storage or run_dir / "job", history, attempt=TRAIN, once=True)
+
+
+def record_damage(
+    run_dir: Path, storage: Path, history: HistoryWriter, *, attempt: str = RESUME, once: bool = False
+) -> None:
     """Record what lies in place of each damaged checkpoint; ``storage`` is the directory that the job saves in."""
-    for file in damaged_files(run_dir, read_history(run_dir / "history")):
+    recorded = read_history(run_dir / "history")
+    for file in damaged_files(run_dir, recorded):
+        if once and recorded.first(DAMAGE_MET, attempt=attempt, rank=file.rank, fault=file.fault) is not None:
+            continue
         try:
             content: dict[str, Any] = {"content": digest_there(storage / file.name)}
         except OSError as error:
             content = {"problem": f"{file.name}: {error.strerror}"}
-        history.record(DAMAGE_MET, attempt=RESUME, rank=file.rank, fault=file.fault, file=file.file, **content)
+        history.record(DAMAGE_MET, attempt=attempt, rank=file.rank, fault=file.fault, file=file.file, **content)
 
 
 def look_at_saves(run_dir: Path, kind: SavedKind, history: HistoryWriter) -> bool:

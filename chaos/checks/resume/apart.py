@@ -5,6 +5,7 @@ A difference that is proven is a failure: ranks began with different steps, or h
 
 from __future__ import annotations
 
+from chaos.checks.resume.damage_met import UNDAMAGED
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.at_resume import state_at_resume, step_at_resume
 from chaos.evidence.checkpoints.damage import as_saved, is_damaged
@@ -20,7 +21,6 @@ from chaos.observe.checkpoints.checkpoint import CheckpointError
 from chaos.plan.model import Plan
 
 TOGETHER = "all ranks go on from one step"
-UNDAMAGED = "no rank loads a checkpoint that a fault has damaged"
 
 
 def judge_apart(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:

@@ -36,7 +36,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
         judge_rejoined(plan, history, collector)
         return collector.findings()
     if goes_on(plan):
-        judge_replay(plan, history, Baseline(plan, history, artifacts), logs, collector)
+        judge_replay(plan, history, artifacts, Baseline(plan, history, artifacts), logs, collector)
     if trains_to_the_end(plan):
         return collector.findings()
     if not plan.resume.resumes:

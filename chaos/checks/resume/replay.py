@@ -8,10 +8,12 @@ from __future__ import annotations
 from itertools import pairwise
 
 from chaos.checks.loss import by_log
+from chaos.checks.resume.damage_met import judge_met_within
 from chaos.checks.resume.replayed import judge_states
 from chaos.checks.resume.replayed_batches import judge_replayed_batches
 from chaos.checks.resume.sequences import fail_reach
 from chaos.checks.resume.training_parts import events_of, parts_of, parts_that_count
+from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.baseline import Baseline
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import TRAIN, by_rank, places, step_of
@@ -26,7 +28,9 @@ from chaos.plan.model import Plan
 ONCE = "every rank trains each step once and in order, except steps after the common step of a recovery"
 
 
-def judge_replay(plan: Plan, history: History, baseline: Baseline, logs: Logged, collector: Collector) -> None:
+def judge_replay(
+    plan: Plan, history: History, artifacts: Artifacts, baseline: Baseline, logs: Logged, collector: Collector
+) -> None:
     """Judge steps, states and batches of every rank from the first recovery on."""
     try:
         everything, planned = recovery_windows(plan, history), replayed_windows(plan, history)
@@ -60,6 +64,7 @@ def judge_replay(plan: Plan, history: History, baseline: Baseline, logs: Logged,
         _line(plan),
     )
     _judge_loads(history, everything, collector)
+    judge_met_within(plan, history, artifacts, planned, collector)
     judge_states(plan, history, baseline, planned, parts, collector)
     judge_replayed_batches(plan, history, baseline, planned, collector)
 

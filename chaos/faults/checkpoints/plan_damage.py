@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from chaos.faults.checkpoints.plan_met import check_met
 from chaos.plan.checkpoints.periodic import newest_saved
 from chaos.plan.checkpoints.saved import METADATA, MODEL, OPTIMIZER, PARTS
 from chaos.plan.draft import Draft
@@ -16,7 +17,7 @@ from chaos.plan.problems import Problems
 from chaos.plan.recovery.outcome import Outcome
 from chaos.plan.schedule import Scheduled
 from chaos.plan.traits import JobTraits
-from chaos.scenario.models.scenario import ExpectResume, Scenario
+from chaos.scenario.models.scenario import Scenario
 
 PARAMETERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "flip-checkpoint": {"where": ("data", "header"), "part": PARTS},
@@ -47,7 +48,6 @@ def check_damage(draft: Draft, outcome: Outcome, problems: Problems) -> None:
     first_fault: dict[int, str] = {}
     for fault in damaging_faults:
         _check_parameters(fault, problems)
-        _check_moment(fault, faults, problems)
         _check_form(fault, traits, problems)
         _check_part(scenario, fault, traits, problems)
         _check_kept(fault, traits, problems)
@@ -61,53 +61,7 @@ def check_damage(draft: Draft, outcome: Outcome, problems: Problems) -> None:
                     hint="hit another rank, or remove one of the two",
                 )
                 break
-    if not damaging_faults:
-        return
-    first = damaging_faults[0]
-    if scenario.job.checkpoint_interval is None:
-        problems.add(
-            f"{first.path}.kind",
-            f"fault {first.fault.id!r} damages a periodic checkpoint, but the job saves none "
-            f"({problems.where('job.checkpoint_interval')})",
-            text=first.fault.kind,
-            hint="set job.checkpoint_interval",
-        )
-    elif outcome.mechanism != "none" or outcome.loss is None:
-        problems.add(
-            f"{first.path}.kind",
-            f"fault {first.fault.id!r} damages a periodic checkpoint, but no launch starts from one: {outcome.why}. "
-            "Damage to an end-of-life checkpoint, or before a recovery within the launch, is not yet supported by this "
-            "version",
-            text=first.fault.kind,
-            hint="kill the ranks with no mechanism in job.protection",
-        )
-    else:
-        _check_outcome(scenario, first, traits, problems)
-
-
-def _check_outcome(scenario: Scenario, first: Scheduled, traits: JobTraits, problems: Problems) -> None:
-    """Note a job whose way on from damaged files is not known."""
-    own = scenario.job.script is not None
-    if scenario.job.resume and own and traits.resumes_periodic:
-        if not isinstance(scenario.expect.resume, ExpectResume):
-            problems.add(
-                f"{first.path}.kind",
-                f"fault {first.fault.id!r} damages a periodic checkpoint, and the plan does not know whether the "
-                "script notices that and goes on from an earlier one",
-                text=first.fault.kind,
-                hint="write expect.resume: {step: N}, the step behind the checkpoint from which the script has to go "
-                "on; no script may go on from the damaged one",
-            )
-    elif not scenario.job.resume or own or not (traits.group_info or traits.any_replica or traits.restarts):
-        problems.add(
-            f"{first.path}.kind",
-            f"fault {first.fault.id!r} damages a periodic checkpoint, but the outcome is not known: the job is not "
-            f"started again, or its kind {scenario.job.kind!r} with its script does not define how to resume from "
-            "damaged periodic checkpoints",
-            text=first.fault.kind,
-            hint="use the built-in script of kind plain or rehearsal, a job of MindFormers, or a script of kind "
-            "mindspore or torch, and job.resume: true",
-        )
+    check_met(draft, outcome, damaging_faults, problems)
 
 
 def _is_missed(fault: Scheduled, traits: JobTraits) -> bool:
@@ -220,27 +174,3 @@ def _check_kept(fault: Scheduled, traits: JobTraits, problems: Problems) -> None
             text=fault.fault.kind,
             hint="let the job keep 2 or more",
         )
-
-
-def _check_moment(fault: Scheduled, faults: Sequence[Scheduled], problems: Problems) -> None:
-    """Note ranks that live at the fault's moment: a living rank may save another file at any moment."""
-    trigger = fault.fault.trigger
-    ending = next((candidate for candidate in faults if candidate.fault.id == trigger.get("after")), None)
-    if trigger.keys() == {"after"} and ending is not None:
-        if ending.effect.ends and set(fault.fault.ranks) <= set(ending.fault.ranks):
-            return
-        living = sorted(set(fault.fault.ranks) - (set(ending.fault.ranks) if ending.effect.ends else set()))
-        problems.add(
-            f"{fault.path}.target",
-            f"fault {fault.fault.id!r} damages the newest checkpoint of rank {living[0]}, which still lives after "
-            f"fault {ending.fault.id!r} ({problems.where(ending.path)}) and may save another one",
-            text=f"rank {living[0]}",
-            hint="hit ranks that the fault before has killed",
-        )
-        return
-    problems.add(
-        f"{fault.path}.trigger",
-        f"fault {fault.fault.id!r} damages the newest checkpoint of its ranks, so it must come after their last save",
-        text=", ".join(trigger),
-        hint="let it wait for the fault that kills them: after, and nothing else",
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from chaos.evidence.checkpoints.damage import ends_with, is_of, part_of
@@ -53,14 +53,20 @@ def damage_doubts(
     file_saves = [save for save in saves if _is_of_save(str(save.data.get("path")), file)]
     if not file_saves:
         yield f"rank {rank}'s own history has no save of {file}", (landing.source,)
-    restore = plan.resume.restore
-    planned = restore.damaged.get(rank) if restore is not None and isinstance(rank, int) else None
+    planned = _planned_steps(plan).get(rank) if isinstance(rank, int) else None
     hit = evidence.get("step")
     if file_saves and (plan.training.steps_per_update or 1) > 1:  # the evidence has the optimizer's count: updates
         hit = file_saves[-1].data.get("step")
     if planned is not None and hit != planned:
         text = f"rank {rank}'s file of step {hit} was hit, not that of step {planned}"
         yield text, (landing.source, *(save.source for save in file_saves[:1]))
+
+
+def _planned_steps(plan: Plan) -> Mapping[int, int]:
+    """Return the step of the file that the plan expects to be damaged, by rank."""
+    restored = {} if plan.resume.restore is None else plan.resume.restore.damaged
+    within = {rank: step for recovery in plan.response.recoveries for rank, step in recovery.damaged.items()}
+    return {**restored, **within}
 
 
 def _is_of_save(path: str, file: str) -> bool:

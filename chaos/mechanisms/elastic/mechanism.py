@@ -24,6 +24,7 @@ ELASTIC = Mechanism(
     of_launcher=True,
     starts_ranks=True,
     restarts_all=True,
+    meets_damage=True,
     names_cause=True,
     by_survivors=True,
     cut_off="each node has a torchrun of its own, which ends its ranks and waits for the others",

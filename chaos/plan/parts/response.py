@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from chaos.plan.recovery.registry import Facts, Names
@@ -45,7 +45,8 @@ class Recovery:
     number of complete steps lost by the rollback, None where none is lost. The ranks in ``one_more`` may or may not
     have completed one step more when they are killed: it is a matter of time. Within an accumulation of gradients they
     may have completed up to ``more`` steps more. ``as_fault_free``: the state of ``step`` equals the fault-free run's;
-    it does not follow a changed value that nothing has reverted.
+    it does not follow a changed value that nothing has reverted. ``damaged`` maps ranks to the step of the file that a
+    fault has damaged before: no rank may go on from it, and the scenario states the ``step``.
     """
 
     mechanism: str
@@ -59,6 +60,7 @@ class Recovery:
     one_more: tuple[int, ...] = ()
     more: int = 1
     as_fault_free: bool = True
+    damaged: dict[int, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

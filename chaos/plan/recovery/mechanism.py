@@ -33,6 +33,9 @@ REPAIRING = Names(lambda mechanism: "REPAIR" in mechanism.operations)
 RESTARTING = Names(lambda mechanism: mechanism.restarts_all)
 """Mechanisms that start all ranks again, whatever the other ranks have seen of the fault."""
 
+MEETING_DAMAGE = Names(lambda mechanism: mechanism.meets_damage)
+"""Mechanisms that start all ranks again from a checkpoint that a fault may have damaged before."""
+
 REPLACING = Names(lambda mechanism: mechanism.starts_ranks and not (mechanism.restarts_all or mechanism.of_launcher))
 """Mechanisms by which the cluster's agent gives the lost ranks new processes, while the other ranks keep theirs."""
 

@@ -78,6 +78,7 @@ class Mechanism:
         of_launcher: whether the job's launcher acts, and neither the framework nor the SDK has a part in it.
         starts_ranks: whether it starts lost ranks again within the launch.
         restarts_all: whether it starts all ranks again, whatever the other ranks have seen of the fault.
+        meets_damage: whether it is planned, too, when a fault has damaged the checkpoint that it starts all ranks from.
         rejoins: whether lost ranks come back at a later step, while the others train on without them; then training is
             another than the fault-free one.
         names_cause: whether its actor names, at each restart, the process whose failure it takes for the root cause.
@@ -118,6 +119,7 @@ class Mechanism:
     of_launcher: bool = False
     starts_ranks: bool = False
     restarts_all: bool = False
+    meets_damage: bool = False
     rejoins: bool = False
     names_cause: bool = False
     by_survivors: bool = False

@@ -46,7 +46,8 @@ class Watch:
 
     ``own_script`` says that the job's loop is the user's own, and no step of it has been seen yet. Where the job's own
     supervisor starts the ranks again, ``follower`` names the attempt of their next processes, and ``joined`` is called
-    once all ranks have joined, before the last of them trains.
+    once all ranks have joined, before the last of them trains. ``replaced`` is called when a rank has a new process
+    within the attempt, before the job's code runs in it.
     """
 
     history: HistoryWriter
@@ -58,6 +59,7 @@ class Watch:
     own_script: bool = False
     joined: Callable[[], None] = lambda: None
     follower: str = ""
+    replaced: Callable[[], None] = lambda: None
 
 
 class Attempt:
@@ -299,6 +301,8 @@ class Attempt:
             hello.connection.close()
             return
         self._check_node(hello)
+        if hello.rank in self.ranks:
+            self._watch.replaced()
         self.ranks[hello.rank] = caller.identity
         self._processes[caller.identity] = hello.rank
         self._exited.pop(hello.rank, None)  # of its process before this one

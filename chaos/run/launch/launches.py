@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,6 +88,8 @@ class Launches:
         clocks = NodeClocks(session.history, name, nodes, self.clock)
         own = not self.traits.own_script and not resume
         watch = Watch(session.history, session.progress, self.clock, limits, session.deadline, clocks.look, own)
+        if any(recovery.damaged for recovery in session.plan.response.recoveries):
+            watch = replace(watch, replaced=_damage_recorder(session, storage))
         if before_next is not None:
             watch = replace(watch, joined=lambda: self._prepare_next(session, name), follower=_NEXT)
         attempt = Attempt(name, session.plan.layout.ranks, job, session.channel, injection, session.owned.path, watch)
@@ -263,6 +266,13 @@ class Launches:
             cores=session.cores,
             collected_exit=collected_exit,
         )
+
+
+def _damage_recorder(session: Session, storage: Path | None) -> Callable[[], None]:
+    """Return the call that records damaged checkpoints before ranks that are started again look for them."""
+    from chaos.run.before_resume import record_damage_within  # now, not within the recovery's time
+
+    return partial(record_damage_within, session.owned.path, storage, session.history)
 
 
 def _python_of(session: Session) -> Path:

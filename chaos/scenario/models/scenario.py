@@ -83,7 +83,11 @@ class ExpectCheckpoint(Model):
 class ExpectResume(Model):
     """Where training goes on."""
 
-    step: int = Field(ge=1, description="First step that is trained after the resume.")
+    step: int = Field(
+        ge=1,
+        description="First step that is trained after the resume, or after a restart by torchrun from a damaged "
+        "checkpoint.",
+    )
 
 
 class StateLimits(Model):

@@ -11,7 +11,7 @@ from chaos.evidence.checkpoints.owner import owners_of
 from chaos.history.event import Event
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter
-from chaos.run.before_resume import look_at_saves, record_damage
+from chaos.run.before_resume import look_at_saves, record_damage, record_damage_within
 from chaos.store.directory import create_run
 from tests.kit.runs.damage_stage import Stage, files_of_rank_0
 from tests.kit.runs.good_run import SAVED, GoodRun
@@ -99,3 +99,19 @@ def test_a_damaged_file_is_remembered_as_it_was_saved_and_as_it_lies_there(tmp_p
     (met,) = recorded.select(DAMAGE_MET)
     assert (met.attempt, met.rank, met.data["fault"], met.data["file"]) == ("resume", 0, "hit", shown["file"])
     assert met.data["content"] == shown["after"] != shown["before"]
+
+
+def test_within_a_launch_the_first_new_process_alone_makes_it_look(tmp_path: Path) -> None:
+    stage = Stage(create_run(tmp_path / "reports", "torch", "", clock=SYSTEM_CLOCK), "flip-checkpoint")
+    files_of_rank_0(stage)
+    run = stage.owned.path.resolve()
+    with HistoryWriter(run / "history" / "later.jsonl", writer="harness", run="torch", clock=SYSTEM_CLOCK) as history:
+        record_damage_within(run, stage.job, history)
+        assert read_history(run / "history").first(DAMAGE_MET) is None
+        _, shown = stage.damage()
+        stage.landed(shown)
+        record_damage_within(run, stage.job, history)
+        (stage.job / shown["file"]).write_bytes(b"saved anew")
+        record_damage_within(run, stage.job, history)
+    (met,) = read_history(run / "history").select(DAMAGE_MET)
+    assert (met.attempt, met.rank, met.data["content"]) == ("train", 0, shown["after"])

@@ -69,6 +69,7 @@ class Launch:
         limits: Deadlines = LIMITS,
         size: int = 4,
         own_script: bool = False,
+        replaced: Callable[[], None] = lambda: None,
     ) -> None:
         self.size = size
         self.job = FakeJob(size)
@@ -88,7 +89,7 @@ class Launch:
             patience=Patience(limits.land, self.clock, (deadline,)),
             records=run_dir / "history",
         )
-        watch = Watch(history, self.watcher, self.clock, limits, deadline, own_script=own_script)
+        watch = Watch(history, self.watcher, self.clock, limits, deadline, own_script=own_script, replaced=replaced)
         self.attempt = Attempt("train", size, self.job, self.channel, self.injection, run_dir, watch)  # type: ignore[arg-type]
 
     def follow(self, *script: Callable[[], object]) -> None:
@@ -485,6 +486,18 @@ def test_an_agent_in_the_wrong_process_is_a_stranger(make: Make, rank: int, atte
     assert launch.attempt.ranks == {}
     assert launch.connections[rank].closed
     assert launch.connections[rank].answers == []
+
+
+def test_a_new_process_of_a_rank_waits_until_the_harness_has_looked(make: Make) -> None:
+    answered: list[int] = []
+    launch: Launch = make(replaced=lambda: answered.append(len(launch.connections[2].answers)))
+    launch.hello(2)
+    launch.attempt.look()
+    assert answered == []
+    launch.hello(2)
+    launch.attempt.look()
+    assert answered == [1]
+    assert len(launch.connections[2].answers) == 2
 
 
 def test_a_helper_that_inherited_a_ranks_environment_is_not_the_rank(make: Make) -> None:
