@@ -7,6 +7,8 @@ import re
 from collections.abc import Collection, Iterator
 from typing import Any
 
+from chaos.manual.prose import bullet
+
 _HEAD = """\
 # Scenario reference
 
@@ -34,7 +36,7 @@ _VARIABLES = {"#/definitions/variable", "#/definitions/textWithVariables"}
 
 
 def reference(schema: dict[str, Any]) -> str:
-    """Return one table for the file and one for each part, as Markdown. ``schema`` is that of a scenario."""
+    """Return one list for the file and one for each part, as Markdown. ``schema`` is that of a scenario."""
     definitions = {name: part for name, part in schema["definitions"].items() if "properties" in part}
     needed = schema.get("else", {})
     sections = [_section("The file", schema, needed.get("required", ()))]
@@ -48,20 +50,19 @@ def _section(title: str, part: dict[str, Any], unless_configured: Collection[str
     lines = [f"## {title}", ""]
     if description := part.get("description"):
         lines += [_linked(" ".join(description.split())), ""]
-    lines += ["| key | value | meaning |", "|---|---|---|"]
     for key, value in part["properties"].items():
         default = "required" if key in required else _default(value)
         if key in unless_configured:
             default = "required without `job.config`"
         meaning = " ".join(value.get("description", "").split())
-        kinds = ", ".join(filter(None, (_cell(_type(value)), default)))
-        lines.append(f"| `{key}` | {kinds} | {_cell(meaning)} |")
+        kinds = ", ".join(filter(None, (_type(value), default)))
+        lines.append(bullet(f"`{key}` ({kinds}): {_linked(meaning)}"))
     return "\n".join(lines) + "\n"
 
 
 def _default(value: dict[str, Any]) -> str:
     default = value.get("default")
-    return "" if default in (None, "", [], {}, False) else f"default `{_cell(json.dumps(default))}`"
+    return "" if default in (None, "", [], {}, False) else f"default `{json.dumps(default)}`"
 
 
 def _type(value: dict[str, Any]) -> str:
@@ -92,10 +93,6 @@ def _types(value: dict[str, Any]) -> Iterator[str]:
         yield "duration"
     elif "type" in value and value["type"] != "null":
         yield str(value["type"])
-
-
-def _cell(text: str) -> str:
-    return _linked(text.replace("|", "\\|"))
 
 
 def _linked(text: str) -> str:

@@ -32,5 +32,14 @@ def rows(kind: str) -> dict[str, str]:
 
 
 def _rows(text: str) -> dict[str, str]:
-    items = re.findall(r"^- (?:\*\*([\w ]+)\*\*|(`\w+`)): (.*(?:\n  .*)*)", text, re.M)
-    return {label or name: " ".join(row.split()) for label, name, row in items}
+    """The list of the parameters, and the paragraph of the facts; it begins with parameters that the head explains."""
+    parameters = re.findall(r"^- (`\w+`): (.*(?:\n  .*)*)", text, re.M)
+    (facts,) = re.findall(r"^(?:(?:`\w+`\. ?)+$|(?:`\w+`\. )*\*\*\w+\*\*: ).*(?:\n.+)*", text, re.M) or [""]
+    known = re.match(r"(?:`\w+`\. ?)*", facts)
+    explained = re.findall(r"`\w+`", known[0]) if known else []
+    words = re.split(r"\*\*(\w+)\*\*: ", " ".join(facts.split()))[1:]
+    return {
+        **dict.fromkeys(explained, "optional"),
+        **{name: " ".join(row.split()) for name, row in parameters},
+        **{name: row.strip() for name, row in zip(words[::2], words[1::2], strict=True)},
+    }

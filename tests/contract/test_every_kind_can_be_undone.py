@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from chaos.base.wait import wait_for
+from chaos.faults.behaviours import Preparing
 from chaos.faults.kind import FaultMissed
 from chaos.faults.registered import fault_kind
 from chaos.heal.undo import after_processes
@@ -84,11 +85,13 @@ def unlike(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 
 
 def told(stage: Stage) -> None:
-    """Its page says of a kind without undo steps that there are none, and of another one what they do."""
+    """Its page says of a kind without steps, also of preparation, that there are none, and of others what they do."""
     own = stage.kind.undo_steps(stage.kind.name, [stage.victim])
+    if isinstance(stage.kind, Preparing) and stage.victim.storage is not None:
+        own += stage.kind.prepare_steps(stage.kind.name, stage.victim.storage)
     assert all(step.fault == stage.kind.name and step.note for step in own)
     if stage.kind.name in sections():
-        undone = rows(stage.kind.name).get("undone by", "No step")  # as the page's head says
+        undone = rows(stage.kind.name).get("undo", "No step")  # as the page's head says
         assert undone.startswith("No step") is not bool(own)
 
 

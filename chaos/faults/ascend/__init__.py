@@ -1,1 +1,1 @@
-"""Faults of cards and of a host, made by the vendor's tools."""
+"""Faults of cards, made by the vendor's tools."""

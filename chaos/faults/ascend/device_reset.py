@@ -1,6 +1,6 @@
-"""``device-reset``: resets the chip that a rank trains on, by ``npu-smi set -t reset``.
+"""``device-reset``: resets the chip that a rank trains on.
 
-The rank ends when it next uses the chip. Other chips of the board may be reset too.
+The rank ends when it next uses the chip.
 
 On Ascend alone: ``npu-smi set -t reset -i NPU -c CHIP``.
 """

@@ -1,9 +1,9 @@
 """``damage-record``: removes, truncates or corrupts the record of the last checkpoint, or restores the one before; the
 checkpoints stay.
 
-The record is each rank's ``meta.json`` (legacy layout of MindFormers), ``latest_checkpointed_iteration.txt`` (new
+The record is each rank's ``meta.json`` (MindFormers' legacy layout), ``latest_checkpointed_iteration.txt`` (new
 layout, Megatron) or ``.metadata`` (PyTorch's distributed checkpoints). ``how`` is ``remove`` (default), ``truncate``,
-``corrupt`` (one bit of every byte is flipped) or ``stale`` (it names the checkpoint before the newest).
+``corrupt`` (one bit of every byte flipped) or ``stale`` (it names the checkpoint before the newest).
 
 On Ascend: storage that loses, damages or restores a small file.
 """

@@ -1,7 +1,7 @@
 """``flip-checkpoint``: flips one bit of the newest checkpoint of a rank.
 
 ``where: data`` (default) hits the highest mantissa bit of a weight's largest value: the file loads, and only a checksum
-shows the change. ``where: header`` hits the format mark: the file cannot be read.
+shows it. ``where: header`` hits the format mark: the file cannot be read.
 
 On Ascend: storage or memory that silently changes a bit.
 """

@@ -1,7 +1,7 @@
 """``truncate-checkpoint``: cuts the newest checkpoint of a rank off in the middle.
 
-By default the end lies inside a value. With ``at: record`` it lies between two values of a ``.ckpt``: a sound file with
-fewer values and without its checksum.
+By default inside a value; with ``at: record`` between two values of a ``.ckpt``: a sound file with fewer values and
+no checksum.
 
 On Ascend: a node that fails before it has written its cache.
 """

@@ -1,1 +1,5 @@
-"""Faults that a cluster makes: pods that are taken away, nodes that are cordoned, conditions by Chaos Mesh."""
+"""Pods taken away, nodes cordoned, conditions by Chaos Mesh.
+
+``node-drain``, ``pod-delete`` and ``pod-evict``: The target must be a whole node (``node: N``). ``node-cordon``,
+``node-drain`` and ``node-not-ready``: ``cluster.kubernetes.nodes`` must name the node.
+"""

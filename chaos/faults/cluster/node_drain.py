@@ -1,6 +1,6 @@
 """``node-drain``: cordons a node of the cluster and evicts the run's own pods on it; others' pods stay.
 
-The target must be a whole node (``node: N``), and ``cluster.kubernetes.nodes`` must name the cluster's node. The pod's
+The target must be a whole node (``node: N``). ``cluster.kubernetes.nodes`` must name the node. The pod's
 replacement needs another node.
 
 On Ascend: ``kubectl drain`` before a repair.

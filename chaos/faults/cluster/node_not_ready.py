@@ -1,7 +1,7 @@
 """``node-not-ready``: tells the cluster that a node is not ready; the node and its pods go on.
 
-``cluster.kubernetes.nodes`` must name the node. A running kubelet soon reports ready again (10 s), so the state does
-not last. The cluster may evict pods, also of others (by default after 300 s).
+``cluster.kubernetes.nodes`` must name the node. A running kubelet soon reports ready again (10 s). The cluster may
+evict pods, also of others (by default after 300 s).
 
 On Ascend: a node whose kubelet has stopped.
 """

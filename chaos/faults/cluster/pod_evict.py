@@ -1,6 +1,6 @@
 """``pod-evict``: evicts a pod through the API, as a drain does.
 
-The target must be a whole node (``node: N``). The fault is missed where a disruption budget forbids it.
+The target must be a whole node (``node: N``). Missed where a disruption budget forbids it.
 
 On Ascend: ``kubectl drain`` of the node.
 """

@@ -1,5 +1,5 @@
-"""Faults that the device reports to its rank as an error.
+"""Errors that the device reports to its rank.
 
-The error is a ``RuntimeError`` with MindSpore's text for it, raised at the framework's seam. MindSpore's reaction is
+Each is a ``RuntimeError`` with MindSpore's text, raised at the framework's seam. MindSpore's reaction is
 genuine.
 """

@@ -1,6 +1,6 @@
-"""``exception``: raises a Python exception in a rank, in the middle of a step.
+"""``exception``: raises a Python exception in the middle of a step.
 
-MindSpore does not know its text and reports an unknown error to the SDK, so the rank counts as lost. Without the SDK
+MindSpore reports an unknown error to the SDK, so the rank counts as lost. Without the SDK
 the process ends with exit code 1.
 
 On Ascend: a defect in the script, or an unclassified device error.

@@ -1,6 +1,6 @@
 """``link``: takes a rank's link of the parameter plane down: its collective neither sends nor receives any more.
 
-No process ends and no connection is closed. The ranks wait in their all-reduce until the collective gives up
+No process ends, no connection is closed. The ranks wait in their all-reduce until the collective gives up
 (HCCL_EXEC_TIMEOUT) or the target's watchdog finds the error.
 
 On Ascend: a broken network port or cable of the NPU.

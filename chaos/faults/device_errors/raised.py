@@ -26,7 +26,7 @@ class RaisedError(InRank):
         return {"message": "raise", "text": self.text}
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the rank's own record that it has raised the error. Raises FaultMissed if it has ended without one."""
+        """Return the rank's own record of the error. Raises FaultMissed if it has ended without one."""
         raised = own_proof(job, victim, "fault.raised", "it raised the error", self._is_it)
         return None if raised is None else {"signal": None, "raised": raised["text"]}
 

@@ -1,7 +1,7 @@
 """``suspect-remote``: makes a rank's device suspect another of a memory error (ACL 507057), while gradients are
 exchanged.
 
-MindSpore reports a failed communication to the SDK, so HCCE answers. No rank's memory is lost here.
+MindSpore reports a failed communication to the SDK, so HCCE answers. No rank's memory is lost.
 
 On Ascend: a rank reads damaged memory of its neighbour's device.
 """

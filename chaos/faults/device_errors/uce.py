@@ -1,7 +1,7 @@
 """``uce``: raises an uncorrectable error in the device's memory (ACL 507053).
 
-``strategy`` is the device's classification. ``high level`` (default): weights and optimizer state of the rank are lost;
-in a rehearsal they become NaN. ``low level``: the memory held nothing that is needed.
+``strategy`` is the device's classification. ``high level`` (default): weights and optimizer state of the rank are lost
+(in a rehearsal NaN). ``low level``: the memory held nothing needed.
 
 On Ascend: an HBM error.
 """

@@ -1,1 +1,4 @@
-"""Faults between the nodes of a job: delay, loss, rate, partitions, ports, connections."""
+"""Faults between the nodes of a job.
+
+``partition`` and ``port-blocked``: No connection is closed. Afterwards TCP sends the packets again.
+"""

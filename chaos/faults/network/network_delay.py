@@ -1,7 +1,7 @@
 """``network-delay``: delays the packets sent to the targets' nodes; their own packets are not delayed.
 
-The kernel's netem does this, else a relay of the run's own; the plan says which. Hosts need netem: without it the run
-is refused. With a jitter netem reorders packets, the relay does not.
+The kernel's netem does this, else a relay of the run; the plan says which. Hosts need netem. With a jitter netem
+reorders packets, the relay does not.
 
 On Ascend: a switch with full queues.
 """

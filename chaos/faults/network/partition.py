@@ -3,10 +3,10 @@
 No connection is closed. Afterwards TCP sends the packets again. With ``direction: out`` only packets from the targets'
 nodes are lost.
 
-Up to 2 seconds go unnoticed. After at most 18 seconds with the timings ``fast`` (55 with the vendor's) the SDK's
+Up to 2 seconds go unnoticed. After at most 18 s (timings ``fast``; 55 with the vendor's) the SDK's
 controller gives the targets' ranks up; the others save the end-of-life checkpoint and exit. So a long partition must
-cut whole nodes from the controller's node, both ways, with TTP on. The ranks that were cut off live on. With
-``seconds`` they must end by themselves when the network returns; else they end with the launch.
+cut whole nodes from the controller's, both ways, with TTP on. Ranks that are cut off live on: with ``seconds``
+they must end by themselves when the network returns, else with the launch.
 
 On Ascend: a switch or port that drops everything.
 """

@@ -1,1 +1,1 @@
-"""Faults of a whole node: its end, its pause, its memory, its processors, its volume, its names."""
+"""Faults of a whole node."""

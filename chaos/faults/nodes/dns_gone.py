@@ -2,7 +2,7 @@
 
 A look-up fails at once ("Temporary failure in name resolution"). Names in ``/etc/hosts`` still resolve.
 
-On Ascend: CoreDNS does not answer, so a restarted rank does not find the scheduler.
+On Ascend: CoreDNS does not answer.
 """
 
 from __future__ import annotations

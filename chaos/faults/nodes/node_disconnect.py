@@ -1,4 +1,4 @@
-"""``node-disconnect``: takes a node off the job's network; undone by connecting it again.
+"""``node-disconnect``: takes a node off the job's network.
 
 Its processes live on, without any packet.
 

@@ -1,4 +1,4 @@
-"""``node-pause``: freezes everything on a node; undone by letting it go on.
+"""``node-pause``: freezes everything on a node.
 
 Connections stay, and no process answers.
 

@@ -1,4 +1,4 @@
-"""``node-reboot``: reboots the machine that a rank runs on, with everything on it.
+"""``node-reboot``: reboots the machine that a rank runs on.
 
 The plan refuses it on the platform local, where the harness runs.
 

@@ -1,4 +1,4 @@
-"""``node-stop``: asks a node to end; it goes on for its grace time, then ends with everything on it.
+"""``node-stop``: asks a node to end; after its grace time it ends with everything on it.
 
 The ranks get no signal. The recovery is measured from the node's end on.
 

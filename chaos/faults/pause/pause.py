@@ -1,7 +1,7 @@
 """``pause``: pauses the training of all ranks after a step, as the cluster's manager would (TSP).
 
-``seconds`` is how long all ranks stay paused, from the last rank's pause on. ``switch: true`` switches the network to
-its backup meanwhile.
+All ranks stay paused for ``seconds``, from the last rank's pause on. ``switch: true`` switches the network to its
+backup meanwhile.
 
 On Ascend: MindCluster switches a degraded network.
 """

@@ -1,1 +1,1 @@
-"""Acts of a rank on itself: it ends, raises, hangs, is slow, or sees another time."""
+"""Acts of a rank on itself."""

@@ -1,4 +1,4 @@
-"""``abort``: makes a rank call abort(), as C++ does for an uncaught exception; the kernel ends it with SIGABRT, without
+"""``abort``: makes a rank call abort(); the kernel ends it with SIGABRT, without
 a core image.
 
 On Ascend: a failed check or an uncaught exception in MindSpore or CANN.

@@ -1,6 +1,6 @@
 """``clock-skew``: sets the wall clock of a rank's Python wrong by ``offset`` seconds, until its process ends.
 
-``time.time`` and Python's logging are wrong. The machine, native code and the histories keep the right time.
+``time.time`` and logging are wrong; the machine, native code and the histories keep the right time.
 
 On Ascend: a host without NTP.
 """

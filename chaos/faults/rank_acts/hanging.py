@@ -39,7 +39,7 @@ class Hanging(InRank):
         return {"message": "act", "act": self.name, SECONDS: victim.parameters.get(SECONDS)}
 
     def evidence(self, job: Job, victim: Victim) -> dict[str, Any] | None:
-        """Return the rank's own record of the wait, and the kernel's word that it lives.
+        """Return the rank's record of the wait, and the kernel's word that it lives.
 
         Raises FaultMissed if it does not live.
         """

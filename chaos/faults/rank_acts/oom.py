@@ -1,7 +1,7 @@
 """``oom``: makes a rank take more memory than it may have; the kernel's OOM killer ends it with SIGKILL.
 
-The limit is that of a control group of the run, for further memory; the machine's memory is never short. Without such a
-group the scenario is refused before the start.
+The limit is a control group's, for further memory; the machine's memory is never short. Without such a group the
+scenario is refused.
 
 On Ascend: a pod beyond its memory limit.
 """

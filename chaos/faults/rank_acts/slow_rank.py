@@ -1,4 +1,4 @@
-"""``slow-rank``: makes a rank take longer for its steps than the others: a straggler.
+"""``slow-rank``: makes a rank slower than the others: a straggler.
 
 The others wait for it in the next all-reduce.
 

@@ -1,1 +1,1 @@
-"""A rank that lacks a resource: processors, memory, open files."""
+"""A rank that lacks processors, memory or open files."""

@@ -1,6 +1,6 @@
 """``cpu-quota``: limits a rank to a share of the processor's time, by a control group of the run.
 
-With version 2 of control groups the fault is missed where no group above the rank delegates processor time.
+With control groups v2 it is missed where no group above the rank delegates processor time.
 
 On Ascend: a pod with a low limit of processor time.
 """

@@ -1,6 +1,6 @@
 """``fd-limit``: lets a rank open only ``spare`` more files.
 
-The soft limit of its process is lowered; the hard limit stays.
+Its soft limit is lowered; the hard one stays.
 
 On Ascend: a low ``ulimit -n``, or a leak.
 """

@@ -1,6 +1,6 @@
-"""``memory-load``: takes a part of the memory of the machine that a rank runs on, in another process.
+"""``memory-load``: takes memory of a rank's machine, in another process.
 
-The kernel ends that process first. The fault is missed where less than half a gibibyte would be left.
+The kernel ends that process first. Missed where less than half a gibibyte would be left.
 
 On Ascend: a cache or another job on the same host.
 """

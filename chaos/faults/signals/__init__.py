@@ -1,1 +1,1 @@
-"""Signals to a rank's process, and other ways of stopping it."""
+"""Signals to a rank's process."""

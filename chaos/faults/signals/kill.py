@@ -1,4 +1,4 @@
-"""``kill``: sends SIGKILL to a rank's process; with ``with: launcher`` to the launcher of its node before.
+"""``kill``: sends SIGKILL to a rank's process.
 
 On Ascend: ``kill -9`` of a process that ``npu-smi info`` names.
 """

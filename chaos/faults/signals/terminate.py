@@ -1,4 +1,4 @@
-"""``terminate``: sends SIGTERM to a rank's process, which may have a handler for it.
+"""``terminate``: sends SIGTERM to a rank's process.
 
 Under MindIO TFT nothing happens (an empty handler). Without the SDK the process ends.
 

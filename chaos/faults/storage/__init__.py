@@ -1,1 +1,4 @@
-"""Faults of the directory in which a job saves."""
+"""Faults of the directory in which a job saves.
+
+With ``loop``: Before the job starts the directory becomes a disk of its own (a file).
+"""

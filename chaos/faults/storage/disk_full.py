@@ -1,4 +1,4 @@
-"""``disk-full``: fills the file system of the checkpoints, so a save breaks off in the middle with ENOSPC.
+"""``disk-full``: fills the file system of the checkpoints, so a save breaks off with ENOSPC.
 
 Before the job starts the directory becomes a file system in memory.
 

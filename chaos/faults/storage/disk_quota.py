@@ -1,4 +1,4 @@
-"""``disk-quota``: limits the disk of the checkpoints, so a save breaks off in the middle with ENOSPC.
+"""``disk-quota``: limits the disk of the checkpoints, so a save breaks off with ENOSPC.
 
 Before the job starts the directory becomes a disk of its own (a file).
 

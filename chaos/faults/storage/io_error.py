@@ -1,6 +1,6 @@
-"""``io-error``: answers every access to the storage of the checkpoints with an input/output error.
+"""``io-error``: answers every access to the checkpoint storage with EIO.
 
-Before the job starts the directory becomes a disk of its own (a file). Saved files stay; every access gets EIO.
+Before the job starts the directory becomes a disk of its own (a file). Saved files stay.
 
 On Ascend: a failed disk, or a server that is gone.
 """

@@ -1,4 +1,4 @@
-"""``no-permission``: forbids the ranks to write in the directory of the checkpoints.
+"""``no-permission``: forbids the ranks to write in the checkpoint directory.
 
 For unprivileged ranks the directory loses its mode (EACCES), for others, such as root's, it becomes immutable (EPERM).
 

@@ -1,4 +1,4 @@
-"""``read-only``: makes the directory of the checkpoints read-only, also for root.
+"""``read-only``: makes the checkpoint directory read-only, also for root.
 
 On Ascend: a remount, by mistake or after a disk error.
 """

@@ -1,4 +1,4 @@
-"""``slow-storage``: delays every open of a file on the storage of the checkpoints by ``delay``; nothing fails.
+"""``slow-storage``: delays every open of a file on the checkpoint storage by ``delay``; nothing fails.
 
 On Ascend: shared storage that is overloaded or far away.
 """

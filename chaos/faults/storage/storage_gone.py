@@ -1,4 +1,4 @@
-"""``storage-gone``: takes away the directory of the checkpoints.
+"""``storage-gone``: takes away the checkpoint directory.
 
 Nothing can be made there (ENOENT); saved files stay.
 

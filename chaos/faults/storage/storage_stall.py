@@ -1,4 +1,4 @@
-"""``storage-stall``: makes every write to the storage of the checkpoints wait.
+"""``storage-stall``: makes every write to the checkpoint storage wait.
 
 Before the job starts the directory becomes a disk of its own (a file). No process gets an error, and saved files can be
 read. A waiting process cannot be killed before the stall ends.

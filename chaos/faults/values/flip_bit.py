@@ -1,6 +1,6 @@
 """``flip-bit``: flips one bit of one value, and nothing reports it: silent data corruption (SDC).
 
-A gradient needs a trigger in the phase ``allreduce.enter``, a weight in ``step.begin``, an activation in ``forward``.
+A gradient needs the phase ``allreduce.enter``, a weight in ``step.begin``, an activation in ``forward``.
 ``parameter`` names a weight or a value of the optimizer. If left out it is drawn (a weight), and so are ``element`` and
 ``bit``.
 

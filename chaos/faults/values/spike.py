@@ -1,9 +1,9 @@
-"""``spike``: scales a rank's gradients for one step, so that the global norm of that step is abnormal.
+"""``spike``: scales a rank's gradients for one step, so that its global norm is abnormal.
 
 Give exactly one of ``norm`` and ``factor``. ``norm`` is the global norm of the step, beside ``job.tre.threshold``; only
-one rank may be hit. ``factor`` scales each target; a run in which it did not reach the threshold is *unknown*.
+one rank may be hit. ``factor`` scales each target; a run below the threshold is *unknown*.
 ``repeat`` (default 0) is how often the step spikes again when it is trained again. The last spike stays in the weights:
-a run in which later steps reach the threshold too is *unknown*, and needs a smaller spike. The job kind ``torch`` takes
+if later steps reach the threshold too, the run is *unknown* and needs a smaller spike. The job kind ``torch`` takes
 ``factor`` only.
 
 On Ascend: bad data, a silent error or a diverging model.
