@@ -16,7 +16,8 @@ _HEALED = "fault.healed"
 
 
 def _runs(place: Path) -> list[Path]:
-    return [path.parent for path in sorted(place.glob(f"*/{RUN_FILE}")) if not path.parent.is_symlink()]
+    """Return the directories of runs. A hidden one is still being made: it may get its name at any moment."""
+    return [path.parent for path in sorted(place.glob(f"[!.]*/{RUN_FILE}")) if not path.parent.is_symlink()]
 
 
 def _events(place: Path) -> list[Event]:
@@ -27,8 +28,8 @@ def _events(place: Path) -> list[Event]:
 
 def _histories(place: Path) -> list[bytes]:
     """Return the histories of the harness's runs, the baseline's first."""
-    paths = sorted(place.glob(f"*/{RUN_FILE}"), key=lambda path: path.stat().st_mtime_ns)
-    files = [path.parent / "history" / "harness.jsonl" for path in paths if not path.parent.is_symlink()]
+    runs = sorted(_runs(place), key=lambda run: (run / RUN_FILE).stat().st_mtime_ns)
+    files = [run / "history" / "harness.jsonl" for run in runs]
     return [file.read_bytes() for file in files if file.exists()]
 
 

@@ -25,6 +25,14 @@ def test_lines_and_the_last_event_are_of_all_runs(tmp_path: Path) -> None:
     assert (recorded_lines(tmp_path), reached(tmp_path)) == (5, "train: fault.landed")
 
 
+def test_a_directory_that_is_still_being_made_is_no_run(tmp_path: Path) -> None:
+    """It may get another name while the progress is read, between finding it and looking at it."""
+    (tmp_path / ".making" / "history").mkdir(parents=True)
+    (tmp_path / ".making" / "run.json").write_text('{"run": "r", "token": "t"}')
+    (tmp_path / ".making" / "history" / "harness.jsonl").write_text("{}\n")
+    assert (recorded_lines(tmp_path), reached(tmp_path)) == (0, "nothing")
+
+
 def test_the_lines_of_acts_are_counted_over_all_runs_as_they_were_recorded(tmp_path: Path) -> None:
     """The run begins, makes its baseline, and goes on: its own lines come before and after those of the baseline."""
     run, baseline = create_run(tmp_path, "arf"), create_run(tmp_path, "baseline")
