@@ -10,11 +10,11 @@ from chaos.scenario.find import iter_scenarios
 from chaos.scenario.load import load_scenario
 from chaos.scenario.models.scenario import Scenario
 
-_SHOWN = 2
+_SHOWN = 1
 
 
 def some(names: Iterable[str], shown: int = _SHOWN) -> str:
-    """Return the first few of the names: a page that listed all would change with every new scenario."""
+    """Return the first of the names: a page that listed all would change with every new scenario."""
     ordered = sorted(names)
     return ", ".join(f"`{name}`" for name in ordered[:shown]) + (", …" if len(ordered) > shown else "")
 

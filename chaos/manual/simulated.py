@@ -15,23 +15,23 @@ from chaos.scenario.models.scenario import Scenario
 _HEAD = """\
 # What is simulated
 
-Made by `python -m chaos.manual` from what the job kinds declare for the shipped scenarios. Do not edit.
+Made by `python -m chaos.manual` from the job kinds and the shipped scenarios. Do not edit.
 
-Every result names every part that is not genuine (`simulated`, with its layer).
+Every result lists its simulated parts with their layers (`simulated`).
 
-| layer | what is put in |
+| layer | simulated |
 |---|---|
-| job | the training script does it, since a CPU cannot |
-| framework | another part in place of a part of MindSpore or MindFormers |
-| kernels | operators that MindSpore lacks on a CPU, made of others |
+| job | parts that the training script replaces itself |
+| framework | a part of MindSpore or MindFormers |
+| kernels | operators that MindSpore lacks on a CPU |
 | device layer | functions below MindSpore's fault tolerance, which call an NPU on Ascend |
 | SDK | MindIO TFT (`mindio_ttp`) or MindIO ACP |
-| cluster agent | taskd and its commander, in production MindCluster |
-| scheduler | the starter of torchft's replica groups, in production Slurm, Kubernetes or torchrun |
-| platform | hosts and networks: groups of ranks on one host |
-| file system | the storage that checkpoints go to |
+| cluster agent | MindCluster's taskd and its commander |
+| scheduler | Slurm, Kubernetes or torchrun, which start torchft's replica groups |
+| platform | hosts and networks |
+| file system | storage of checkpoints |
 
-Nothing has been run on Ascend hardware yet.
+Nothing has been run on Ascend hardware yet. A part with † is genuine with `--sdk vendor`.
 """
 
 
@@ -53,15 +53,22 @@ def _section(point: EntryPoint | Member, loaded: dict[str, list[Scenario]]) -> s
     standin, vendor = _parts(kind, scenarios, "standin"), _parts(kind, scenarios, "vendor")
     if not standin:
         return ""
-    lines += ["| layer | what is not genuine | in |", "|---|---|---|"]
+    lines += ["| layer | simulated | in |", "|---|---|---|"]
+    previous = ""
     for (layer, part), names in sorted(standin.items()):
-        others = scenarios.keys() - names
-        where = "every scenario" if not others else some(names)
-        if len(others) == 1 < len(names):
-            where = f"every scenario but {some(others)}"
-        kept = "" if (layer, part) in vendor else "; genuine with `--sdk vendor`"
-        lines.append(f"| {layer} | {cell(part)}{kept} | {where} |")
+        mark = "" if (layer, part) in vendor else "†"
+        shown = "" if layer == previous else f" {layer}"
+        lines.append(f"|{shown} | {cell(part)}{mark} | {_where(names, set(scenarios))} |")
+        previous = layer
     return "\n".join([*lines, ""])
+
+
+def _where(names: set[str], scenarios: set[str]) -> str:
+    """Return the words for the scenarios in which a part is simulated."""
+    others = scenarios - names
+    if not others:
+        return "all"
+    return f"all but {some(others)}" if len(others) == 1 < len(names) else some(names)
 
 
 def _parts(kind: JobKind, scenarios: dict[str, list[Scenario]], sdk: str) -> dict[tuple[str, str], set[str]]:
