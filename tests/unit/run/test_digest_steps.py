@@ -26,5 +26,5 @@ def test_the_steps_of_online_repairs_have_digests_too() -> None:
     ) == (4, 8, a_plan().training.last_step)
 
 
-def test_the_step_of_a_spike_has_a_digest_for_its_proof() -> None:
-    assert digest_steps(rolled_back_plan(), 5) == (HELD, SPIKE, a_plan().training.last_step)
+def test_the_step_of_a_spike_and_the_state_before_have_digests_for_its_proof() -> None:
+    assert digest_steps(rolled_back_plan(), 5) == (HELD, SPIKE - 1, SPIKE, a_plan().training.last_step)
