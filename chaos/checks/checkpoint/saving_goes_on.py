@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from chaos.evidence.background import is_background, written
+from chaos.evidence.checkpoints.saved import UNSEEN, sees_saves
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import ranks_text
 from chaos.evidence.statement_data import about
@@ -35,7 +36,7 @@ def judge_saving_goes_on(plan: Plan, history: History, baseline: History | None,
     due: set[int] = set()
     saves = 0
     refused = any(fault.effect.spoils_saves for fault in plan.faults)
-    unseen = history.first("checkpoint.begin", kind="periodic") is None
+    unseen = not sees_saves(history)
     for process in _processes(history):
         kept = [event for event in process if event.event == "checkpoint.end"]
         saves += len(kept)
@@ -56,7 +57,7 @@ def judge_saving_goes_on(plan: Plan, history: History, baseline: History | None,
             elif unseen:
                 collector.unknown(
                     expected,
-                    f"{observation}; no save of any rank is recorded",
+                    f"{observation}; {UNSEEN}",
                     event.source,
                     data=about(rank, step=step),
                 )

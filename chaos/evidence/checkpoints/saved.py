@@ -23,6 +23,15 @@ Reader = Callable[[OwnedCheckpoint], SavedState]
 """Returns the state in a file, or raises chaos.observe.checkpoints.checkpoint.CheckpointError."""
 
 
+UNSEEN = "no save of any rank is recorded"
+"""The reason to know nothing of the periodic checkpoints: see :func:`sees_saves`."""
+
+
+def sees_saves(history: History) -> bool:
+    """Return whether a rank has recorded a periodic save. The agent follows not every way in which a job can save."""
+    return any(history.first(name, kind="periodic") for name in ("checkpoint.begin", "checkpoint.end"))
+
+
 def end_of_life(history: History, artifacts: Artifacts) -> list[OwnedCheckpoint]:
     """Return the finished end-of-life files whose owner is known, by path.
 

@@ -124,6 +124,11 @@ def _history_missing(event: str, rank: int, *, last: bool = False) -> Mutate:
     return recorded(change)
 
 
+def _saves_unseen(records: Records) -> None:
+    """Leave no trace of a save or a load, as of a script that writes its checkpoints without torch.save."""
+    records.drop([record for record in records if record["event"].startswith(("checkpoint.", "load."))])
+
+
 DEFECTS = (
     _defect(
         "elastic-survivor-killed-at-once",
@@ -157,6 +162,14 @@ DEFECTS = (
         "The end of rank 0 before the restart is not recorded.",
         recorded(lambda records: records.drop([_old(records, 0)])),
         "no exit of rank 0 was recorded",
+        verdict="unknown",
+    ),
+    _defect(
+        "elastic-saves-not-recorded",
+        "The script writes its checkpoints in a way that leaves no record.",
+        recorded(_saves_unseen),
+        "the last finished periodic checkpoint holds step 4",
+        "no save of any rank is recorded",
         verdict="unknown",
     ),
     _defect(

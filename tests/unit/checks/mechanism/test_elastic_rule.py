@@ -290,6 +290,22 @@ def test_missing_evidence_is_unknown(tmp_path: Path, spoil: Callable[[Story], No
     assert seen in finding[1]
 
 
+def test_saves_that_nobody_sees_leave_the_last_checkpoint_open(tmp_path: Path) -> None:
+    story = good()
+    for event in ("checkpoint.end", "load.begin", "load.end"):
+        story.drop(event)
+    findings = spoilt(story, tmp_path)
+    assert {verdict for verdict, _ in findings} == {"unknown"}
+    assert findings[0][1] == "no save of any rank is recorded"
+
+
+def test_a_save_that_never_ends_shows_that_saves_are_seen(tmp_path: Path) -> None:
+    story = good()
+    story.drop("checkpoint.end")
+    story.add(6.0, "checkpoint.begin", 0, 100, kind="periodic", step=4, path=FILE)
+    assert ("fail", "none was finished") in spoilt(story, tmp_path)
+
+
 def third_start(story: Story, last: int) -> None:
     """The second start ends without a fault at step ``last``, and a third one trains to the end."""
     for rank in range(RANKS):

@@ -185,6 +185,12 @@ def older_checkpoint(story: Story) -> None:
         story.change(event, 1, path=path_of(1, 2))
 
 
+def never_finished(story: Story) -> None:
+    """Rank 0 begins its save, and no save is finished."""
+    story.drop("checkpoint.end")
+    story.add(5.9, "checkpoint.begin", 0, 100, kind="periodic", step=4, path=path_of(0, 4))
+
+
 @pytest.mark.parametrize(
     ("spoil", "seen"),
     [
@@ -196,7 +202,7 @@ def older_checkpoint(story: Story) -> None:
         (step_eight, "4 were"),
         (older_checkpoint, "rank 1 read no checkpoint of step 4, but of step 2"),
         (lambda story: story.change("rank.found", 0, 1, ppid=1), "is a child of process 1, not of launcher 50"),
-        (lambda story: story.drop("checkpoint.end"), "none was finished"),
+        (never_finished, "none was finished"),
     ],
 )
 def test_each_defect_fails_for_its_reason(tmp_path: Path, spoil: Callable[[Story], None], seen: str) -> None:
@@ -242,6 +248,14 @@ def test_missing_evidence_is_unknown(tmp_path: Path, event: str, match: dict[str
     found = [finding for finding in judged(story, tmp_path) if finding.verdict != "pass"]
     assert [finding.verdict for finding in found] == ["unknown"]
     assert seen in found[0].seen
+
+
+def test_saves_that_nobody_sees_are_unknown(tmp_path: Path) -> None:
+    story = good()
+    story.drop("checkpoint.end")
+    found = [finding for finding in judged(story, tmp_path) if finding.verdict != "pass"]
+    assert {finding.verdict for finding in found} == {"unknown"}
+    assert "no save of any rank is recorded" in {finding.seen for finding in found}
 
 
 def test_a_rank_may_look_at_other_checkpoints_too(tmp_path: Path) -> None:
