@@ -17,6 +17,7 @@ from chaos.evidence.raised import raised
 from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
+from chaos.observe.error_classes import OF_ANYBODY, OF_FAULTS
 from chaos.plan.model import Plan
 
 EXPECTED = "every error that ends a rank comes from a planned fault"
@@ -25,20 +26,6 @@ UNCAUGHT = "error.uncaught"
 REPORTED = "error.reported"
 GIVEN_UP = "RS_UNKNOWN"
 """The report of a rank to the SDK about an error without a repair: the SDK then ends it."""
-
-_OF_FAULTS = frozenset(
-    {
-        *("RuntimeError", "MemoryError", "KeyboardInterrupt", "EOFError", "OSError", "BlockingIOError"),
-        *("BrokenPipeError", "ChildProcessError", "ConnectionAbortedError", "ConnectionError"),
-        *("ConnectionRefusedError", "ConnectionResetError", "FileExistsError", "FileNotFoundError"),
-        *("InterruptedError", "IsADirectoryError", "NotADirectoryError", "PermissionError", "ProcessLookupError"),
-        "TimeoutError",
-    }
-)
-"""Classes of errors that may follow from a fault elsewhere: errors of the framework, of the system, and of an end."""
-
-_OF_ANYBODY = frozenset({"Exception", "BaseException"})
-"""The base classes from which libraries derive their own errors: they may mean either."""
 
 
 def judge_first_errors(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
@@ -86,9 +73,9 @@ def _judge(plan: Plan, history: History, artifacts: Artifacts, event: Event, col
             *where,
             data=about(event.rank),
         )
-    elif base in _OF_FAULTS and (was_hit or not first or first in _OF_FAULTS):
+    elif base in OF_FAULTS and (was_hit or not first or first in OF_FAULTS):
         return
-    elif base in _OF_FAULTS or (base in _OF_ANYBODY and first in _OF_FAULTS | {""}):
+    elif base in OF_FAULTS or (base in OF_ANYBODY and first in OF_FAULTS | {""}):
         text = f"{observation}: whether a fault caused it is unknown{calls.text}"
         collector.unknown(EXPECTED, text, *where, data=about(event.rank))
     else:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from chaos.selftest.defect import Mutate, file_defect
-from chaos.selftest.files import rewritten
-from chaos.selftest.records import Record, Records, chain, recorded
+from chaos.selftest.records import Record, Records, recorded
 
 _RANKS, _VICTIM, _STEP = 3, 1, 6
 
@@ -16,30 +15,20 @@ _hygiene = partial(file_defect, base="live-torch-elastic", check="hygiene")
 _injection = partial(file_defect, base="live-torch-elastic", check="injection", verdict="unknown")
 
 
-def _old(records: Records, rank: int) -> Record:
+def old_end(records: Records, rank: int) -> Record:
     """Return the end of a rank's process before the restart."""
     return records.first("rank.exit", rank=rank)
 
 
-def _ended(rank: int, **status: object) -> Mutate:
+def ended(rank: int, **status: object) -> Mutate:
     """Return a mutation: a rank ended otherwise before the restart, by the kernel's record and by torchrun's."""
 
     def change(records: Records) -> None:
-        end = _old(records, rank)
+        end = old_end(records, rank)
         for record in (end, records.first("child.exit", child_pid=end["pid"])):
             record.update(status)
 
     return recorded(change)
-
-
-def _silent(records: Records) -> None:
-    """Let rank 0 end with code 1 by itself, without an error."""
-    records.drop(records.all("error.uncaught", rank=0))
-
-
-def _unclosed(content: bytes) -> bytes:
-    """Return torchrun's log without the lines by which it ends ranks."""
-    return b"".join(line for line in content.splitlines(keepends=True) if b"closing signal" not in line)
 
 
 def _keeps_its_process(records: Records) -> None:
@@ -68,8 +57,8 @@ def _too_early(records: Records) -> None:
 
 def _fails_once(records: Records) -> None:
     """Let a second start of the ranks end before its first step, and a third one train."""
-    last = max((_old(records, rank) for rank in range(_RANKS)), key=lambda end: int(end["mono"]))
-    pids = {rank: _old(records, rank)["pid"] + 50_000 for rank in range(_RANKS)}
+    last = max((old_end(records, rank) for rank in range(_RANKS)), key=lambda end: int(end["mono"]))
+    pids = {rank: old_end(records, rank)["pid"] + 50_000 for rank in range(_RANKS)}
     kept = [
         {key: value for key, value in records.first(event, rank=rank).items() if key not in ("mono", "wall")}
         for event in ("rank.found", "rank.exit")
@@ -131,36 +120,9 @@ def _saves_unseen(records: Records) -> None:
 
 DEFECTS = (
     _defect(
-        "elastic-survivor-killed-at-once",
-        "torchrun kills rank 0 at once, without SIGTERM.",
-        _ended(0, signal=9, code=None),
-        "rank 0: ended by SIGKILL, ",
-        "torchrun had not yet come to that",
-    ),
-    _defect(
-        "elastic-survivor-crashes",
-        "Rank 0 loses its connection when rank 1 is killed, and ends by a segmentation fault.",
-        chain(_ended(0, signal=11, code=None), rewritten("logs/train/msrun.log", _unclosed)),
-        "rank 0: ended by SIGSEGV, which neither torchrun nor an error of its own does",
-    ),
-    _defect(
-        "elastic-survivor-crashes-when-stopped",
-        "torchrun stops rank 0 by SIGTERM, and it ends by a segmentation fault.",
-        _ended(0, signal=11, code=None),
-        "rank 0: ended by SIGSEGV after torchrun's SIGTERM, and nothing shows why",
-        verdict="unknown",
-    ),
-    _defect(
-        "elastic-survivor-fails-silently",
-        "Rank 0 ends with exit code 1. Neither an error of it nor a signal of torchrun is recorded.",
-        chain(_ended(0, signal=None, code=1), recorded(_silent), rewritten("logs/train/msrun.log", _unclosed)),
-        "rank 0: exit code 1, and no error of it is recorded",
-        verdict="unknown",
-    ),
-    _defect(
         "elastic-end-not-recorded",
         "The end of rank 0 before the restart is not recorded.",
-        recorded(lambda records: records.drop([_old(records, 0)])),
+        recorded(lambda records: records.drop([old_end(records, 0)])),
         "no exit of rank 0 was recorded",
         verdict="unknown",
     ),
@@ -209,7 +171,7 @@ DEFECTS = (
     _hygiene(
         "elastic-survivor-ends-with-0",
         "Rank 0 ends with exit code 0 in the middle of the training.",
-        _ended(0, signal=None, code=0),
+        ended(0, signal=None, code=0),
         "which was replaced, exit code 0",
     ),
     _hygiene(
@@ -260,7 +222,7 @@ DEFECTS = (
     _injection(
         "elastic-killed-rank-ends-by-itself",
         "The killed rank ended with an exit code.",
-        _ended(_VICTIM, signal=None, code=1),
+        ended(_VICTIM, signal=None, code=1),
         "rank 1 exit code 1, not killed by SIGKILL",
     ),
     _injection(

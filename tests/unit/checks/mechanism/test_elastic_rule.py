@@ -103,10 +103,16 @@ def new_end(story: Story, rank: int, **how: Any) -> None:
     story.add(at, "rank.exit", rank, 100 + rank, **{"signal": None, "code": None, **how})
 
 
+GLOO = "RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:553] Connection closed by peer [10.0.0.1]:2"
+
+
+def raises(story: Story, text: str, base: str = "RuntimeError", rank: int = 1, **chain: Any) -> None:
+    story.add(AT + 0.1, "error.uncaught", rank, 100 + rank, error=text, base=base, **chain)
+
+
 def own_error(story: Story, rank: int = 1) -> None:
     new_end(story, rank, code=1)
-    error = {"error": "RuntimeError: Connection closed by peer", "base": "RuntimeError"}
-    story.add(AT + 0.1, "error.uncaught", rank, 100 + rank, **error)
+    raises(story, GLOO, rank=rank)
 
 
 def crash_behind_error(story: Story) -> None:
@@ -260,7 +266,7 @@ def further(story: Story) -> None:
         (lambda story: story.change("rank.found", 0, 1, ppid=1), "is a child of process 1, not of launcher 50"),
         (lambda story: new_end(story, 1, signal=9), "rank 1: ended by SIGKILL, 0.2 s after the first end of a rank"),
         (lambda story: new_end(story, 1, signal=11), "rank 1: ended by SIGSEGV, which neither torchrun nor"),
-        (crash_behind_error, "rank 1: ended by SIGSEGV, which neither torchrun nor an error of its own does"),
+        (crash_behind_error, "rank 1: ended by SIGSEGV, which neither torchrun nor an error of a collective does"),
         (lambda story: new_end(story, 1, code=0), "rank 1: exit code 0, as if it had trained to the end"),
     ],
 )
