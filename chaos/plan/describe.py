@@ -47,11 +47,11 @@ def layout_reason(layout: Layout) -> str:
     """Return the reason for the replica groups."""
     size = layout.ranks_per_stage // layout.stride
     copies = f"{count(layout.ranks // size, 'replica group')} of {count(size, 'rank')}"
-    if layout.shard == "optimizer":
+    if layout.shard == "optimizer" and size == layout.data:
         held = f"the {count(layout.data, 'rank')} of a data-parallel group hold the same weights"
         spread = "all of them" if layout.copies == 1 else f"{count(layout.shards, 'rank')} each"
         return sentence(f"{copies}: {held}, and the optimizer's state in shards over {spread} (shard: optimizer)")
-    if size != layout.copies:
+    if size != layout.copies or layout.shard == "optimizer":
         return sentence(f"{copies}: fewer ranks hold the same experts than hold the same other weights")
     if layout.shard == "full":
         sliced = f"data_parallel {layout.data} with the whole state in shards over {count(layout.shards, 'rank')}"

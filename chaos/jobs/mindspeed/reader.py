@@ -120,6 +120,10 @@ def _parallel(cell: Unfinished, arguments: Arguments, *, protected: bool) -> Ite
     yield Filled((*parallel, "enable_parallel_optimizer"), sizes.shards is not None, origin)
     if sizes.shards is not None:
         yield Filled((*parallel, "optimizer_weight_shard_size"), sizes.shards, origin)
+    elif sizes.spread:
+        yield Filled(
+            (*parallel, "shard"), "optimizer", _origin(cell, _path(arguments, DISTRIBUTED), DISTRIBUTED, "shards")
+        )
 
 
 def _unusable(cell: Unfinished, arguments: Arguments) -> Iterator[Problem]:

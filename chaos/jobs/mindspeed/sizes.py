@@ -73,6 +73,11 @@ class Sizes:
         return self.data // self.replicas
 
     @property
+    def spread(self) -> bool:
+        """Whether Megatron spreads the optimizer's state over the data-parallel group, and nothing keeps replicas."""
+        return self.distributed and not self.protected and self.data > 1
+
+    @property
     def stride(self) -> int | None:
         """Distance between ranks with the same state, where experts decide it and not the dense weights."""
         return self.slices if self.expert > 1 and self.shards is None else None

@@ -7,6 +7,7 @@ import pytest
 from chaos.jobs.kind import job_kind
 from chaos.jobs.mindspeed.arguments import Arguments
 from chaos.jobs.mindspeed.sizes import sizes_of
+from chaos.plan.model import Plan
 from tests.unit.jobs.mindspeed.conftest import KILL, SOUND, MindSpeedScenario
 
 HA = "--enable-high-availability"
@@ -37,6 +38,37 @@ def test_without_the_distributed_optimizer_each_rank_has_all_of_it(job: MindSpee
     assert list(plan.layout.replica_groups) == [(0, 2, 4, 6), (1, 3, 5, 7)]
     plan = job.plan(HA, "--expert-model-parallel-size=4", faults=(), sound=SOUND[1:])
     assert list(plan.layout.replica_groups) == [(0, 4), (1, 5), (2, 6), (3, 7)]
+
+
+def groups_of(plan: Plan) -> str:
+    (text,) = [reason for reason in plan.explanation.reasons if "replica group" in reason and "rank" in reason[:40]]
+    return text
+
+
+@pytest.mark.parametrize(
+    ("sound", "shard", "text"),
+    [
+        (SOUND, "optimizer", "hold the same weights, and the optimizer's state in shards over all of them"),
+        (SOUND[1:], "none", "hold the same weights and optimizer state"),
+    ],
+)
+def test_without_protection_the_distributed_optimizer_is_in_shards(
+    job: MindSpeedScenario, sound: tuple[str, ...], shard: str, text: str
+) -> None:
+    plan = job.plan(faults=(), sound=sound)
+    assert list(plan.layout.replica_groups) == [tuple(range(8))]
+    assert plan.layout.shard == shard
+    assert text in groups_of(plan)
+
+
+@pytest.mark.parametrize("sound", [SOUND, SOUND[1:]])
+def test_with_experts_no_plan_says_that_all_ranks_hold_the_same(job: MindSpeedScenario, sound: tuple[str, ...]) -> None:
+    plan = job.plan("--expert-model-parallel-size=2", faults=(), sound=sound)
+    assert "fewer ranks hold the same experts" in groups_of(plan)
+
+
+def test_one_rank_spreads_its_optimizer_over_nobody(job: MindSpeedScenario) -> None:
+    assert job.plan(faults=(), ranks=1).layout.shard == "none"
 
 
 def in_megatrons_order(tensor: int, context: int, data: int, stages: int) -> list[list[int]]:
