@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from chaos.mechanisms.elastic.plan import NAME
 from chaos.plan.problems import Problems
+from chaos.plan.recovery.mechanism import SAVING
 from chaos.plan.rules.constraints import Violation
 from chaos.plan.schedule import Scheduled
 from chaos.plan.traits import JobTraits
@@ -16,14 +17,31 @@ STORE = (
     "(PyTorch 2.6 and later: torch/distributed/elastic/rendezvous; F-16)"
 )
 
+RECOVERY = "MindCluster, process-level online recovery, train_start.sh"
+
 
 def check(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, problems: Problems) -> None:
     """Note why ELASTIC has no effect in this job, or an effect that this version does not plan."""
     if NAME not in scenario.job.protection:
         return
     restarts = any(fault.effect.stops_training for fault in faults)
-    for violation in (*_launcher(scenario, traits), *(_store(scenario) if restarts else ())):
+    answered = (*_behind_save(scenario), *_store(scenario)) if restarts else ()
+    for violation in (*_launcher(scenario, traits), *answered):
         problems.add(violation.path, violation.message, text=violation.text, hint=violation.hint)
+
+
+def _behind_save(scenario: Scenario) -> Iterator[Violation]:
+    """Yield a restart behind an end-of-life checkpoint: the vendor's launch line may have it, and says no more."""
+    saving = next((mechanism for mechanism in scenario.job.protection if mechanism in SAVING), None)
+    if saving is not None:
+        yield Violation(
+            "job.protection",
+            f"{NAME} behind {saving} is not yet supported by this version: the vendor's launch line may have "
+            f"--max_restarts ({RECOVERY}), and its page does not say what follows an end-of-life checkpoint",
+            text=NAME,
+            hint=f"take {NAME} out: the job is then started again from the end-of-life checkpoint by a new launch; or "
+            f"switch {NAME} on alone",
+        )
 
 
 def _launcher(scenario: Scenario, traits: JobTraits) -> Iterator[Violation]:

@@ -119,7 +119,7 @@ def _not_done(scenario: Scenario, traits: JobTraits, kind: str) -> Iterator[Viol
     for mechanism in scenario.job.protection:
         if traits.mechanisms is not None and mechanism not in traits.mechanisms:
             known = ", ".join(candidate for candidate in mechanism_names() if candidate in traits.mechanisms)
-            knows = f"it knows {known}; run the scenario on another job kind, such as rehearsal"
+            knows = f"it knows {known}; run the scenario on another job kind"
             yield Violation(
                 "job.protection",
                 f"{kind} does not take part in {mechanism}",
