@@ -16,6 +16,9 @@ from chaos.scenario.models.scenario import Scenario
 SOURCE = "MindSpeed-LLM, high availability"
 """Its check of arguments (``HighAvailabilityFeature.validate_args``), which ends the job at its start."""
 
+PAGE = "MindSpeed-LLM's page on high availability"
+"""What it says of each switch."""
+
 LIMITS = "MindIO TFT, constraints"
 """The vendor's page on what MindIO TFT asks of a job of MindSpeed-LLM."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from chaos.jobs.mindspeed.case import LIMITS, SOURCE, Case
+from chaos.jobs.mindspeed.case import LIMITS, PAGE, SOURCE, Case
 from chaos.jobs.mindspeed.sizes import CONTEXT, DISTRIBUTED, EXPERT
 from chaos.jobs.mindspeed.switches import ENVIRONMENT, MASTER, NO_REPLICA, misread
 from chaos.scenario.errors import Problem
@@ -117,8 +117,8 @@ def _no_replica(case: Case) -> Iterator[Problem]:
     elif case.arguments.get("--save-interval") is None:
         yield case.of(
             argument,
-            f"{NO_REPLICA} repairs from periodic checkpoints, and the job saves none (MindSpeed-LLM's page on high "
-            "availability: a checkpoint must be there when the fault comes)",
+            f"{NO_REPLICA} repairs from periodic checkpoints, and the job saves none ({PAGE}: a checkpoint must be "
+            "there when the fault comes)",
             "add --save-interval",
         )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chaos.jobs.mindspeed.case import LIMITS, Case
+from chaos.jobs.mindspeed.case import LIMITS, PAGE, Case
 from chaos.jobs.mindspeed.switches import NO_REPLICA
 from chaos.plan.describe import ranks
 from chaos.plan.draft import Draft
@@ -69,15 +69,17 @@ def _not_planned(case: Case, draft: Draft, problems: Problems) -> None:
     if argument is not None:
         problems.add(
             argument.path,
-            f"{NO_REPLICA}: a repair takes all ranks back to the periodic checkpoint, which is not yet planned by this "
-            "version",
+            f"{NO_REPLICA}: without replicas a repair takes all ranks back to the periodic checkpoint ({PAGE}: it must "
+            "be there when the fault comes), which is not yet planned by this version",
             text=argument.name,
             hint="leave it out, so that replicas repair, or inject no fault",
         )
     if elastic is not None and case.scenario.job.agent:
         problems.add(
             elastic.path,
-            f"{elastic.spelled}: training on with fewer ranks is not yet planned by this version",
+            f"{elastic.spelled}: where no device is free, the nodes of the lost rank's part of data parallelism leave "
+            "and the others train on (MindCluster, elastic training); training on with fewer ranks is not yet planned "
+            "by this version",
             text=elastic.spelled,
             hint="leave it out, or inject no fault",
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from chaos.jobs.kind import Examined
 from chaos.jobs.mindspeed.arguments import Argument, Arguments
-from chaos.jobs.mindspeed.case import Case, case_of
+from chaos.jobs.mindspeed.case import PAGE, Case, case_of
 from chaos.jobs.mindspeed.constraints import constraint_problems
 from chaos.jobs.mindspeed.fault_rules import check_faults
 from chaos.jobs.mindspeed.resume import resume_problems
@@ -73,6 +73,12 @@ def remarks(case: Case) -> Iterator[str]:
         "An end-of-life checkpoint has _tmp behind its directory's name until it is complete; about 10 s after the "
         "save the ranks exit with code 2."
     )
+    elastic = case.switches.get("elastic-training")
+    if elastic is not None and not case.scenario.job.agent:
+        yield (
+            f"{elastic.spelled} works with the components of MindCluster only ({PAGE}), and job.agent is false, so no "
+            "ranks leave and the others do not train on without them."
+        )
     if not case.scenario.job.agent:
         yield (
             "torchrun kills all ranks 30 s after the first has failed, and the save begins after 10 s: one that takes "

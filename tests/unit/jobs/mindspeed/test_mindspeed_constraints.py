@@ -182,7 +182,10 @@ def test_a_second_fault_while_saving_leaves_no_checkpoint(job: MindSpeedScenario
     ("arguments", "keys", "said"),
     [
         ((HA, UCE, "--distributed-optimizer-no-replica"), {}, "takes all ranks back to the periodic checkpoint"),
+        ((HA, UCE, "--distributed-optimizer-no-replica"), {}, "it must be there when the fault comes"),
         ((HA, ELASTIC), {"nodes": 2, "agent": True, "strategies": ["elastic-training", "dump"]}, "with fewer ranks"),
+        ((HA, ELASTIC), {"nodes": 2, "agent": True, "strategies": ["elastic-training", "dump"]}, "no device is free"),
+        ((HA,), {"protection": ["TTP", "ELASTIC"]}, "its page does not say what follows an end-of-life checkpoint"),
         ((HA,), {"expect": {"checkpoint": {"step": 15, "ranks": [0, 1, 2, 3]}}}, "is MindIO TFT's choice"),
     ],
 )

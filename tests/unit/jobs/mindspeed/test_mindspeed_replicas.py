@@ -154,6 +154,14 @@ def test_a_plan_says_what_was_not_seen_and_how_the_job_ends(job: MindSpeedScenar
     assert "port 8000" not in unprotected
 
 
+def test_elastic_training_without_mindcluster_does_nothing_by_the_plan(job: MindSpeedScenario) -> None:
+    switch = "--enable-elastic-training"
+    alone = job.plan(HA, switch, nodes=2)
+    assert alone.response.mechanism == "TTP"
+    assert f"{switch} works with the components of MindCluster only" in " ".join(alone.explanation.reasons)
+    assert switch not in " ".join(job.plan(HA).explanation.reasons)
+
+
 def test_a_memory_error_is_repaired_from_the_replica_in_the_vendors_words(job: MindSpeedScenario) -> None:
     fault = {"kind": "uce", "target": {"rank": 3}, "trigger": {"step": 20, "phase": "forward"}}
     plan = job.plan(HA, "--enable-hbmfault-repair", faults=(fault,))
