@@ -46,7 +46,7 @@ def check_saving(
         saving, who = at.step, "the others"
     elif due and (loss.ahead or (at.phase >= _SAVED and others)):
         saving, who = at.step, "the ranks of other replica groups"
-    elif at.phase <= _FORWARD and at.step - 1 > begin and (at.step - 1) % interval == 0 and of_others:
+    elif _early(at, saver_unknown) and at.step - 1 > begin and (at.step - 1) % interval == 0 and of_others:
         saving, who = at.step - 1, "the ranks of other replica groups" if others else "another rank"
     elif loss.accumulating and (later := loss.highest - loss.highest % interval) > max(begin, loss.lowest):
         saving, who = later, "the others, within an accumulation of gradients (job.steps_per_update),"
@@ -61,6 +61,14 @@ def check_saving(
         hint=f"use a step that is neither a multiple of job.checkpoint_interval ({interval}) nor the one after it"
         + ("" if of_others else ", or phase checkpoint.end"),
     )
+
+
+def _early(at: Point, saver_unknown: bool) -> bool:
+    """Return whether a rank may come to a point while other ranks are still behind the step before.
+
+    Where it is not known who saves, ranks meet in the exchange of the gradients at the latest, and not before.
+    """
+    return not at.contributed if saver_unknown else at.phase <= _FORWARD
 
 
 def _hits_only_saver(context: Context, at: Point) -> bool:

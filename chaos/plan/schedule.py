@@ -85,11 +85,7 @@ def plan_faults(
         problems: collects every problem.
     """
     ids = fault_ids(scenario.faults)
-    alters = {kind for kind, effect in effects.items() if effect.alters is not None}
-    observable = [
-        traits.observable | traits.alters_at if fault.kind in alters else traits.observable for fault in scenario.faults
-    ]
-    moments = read_moments(scenario, ids, observable, problems)
+    moments = read_moments(scenario, ids, traits.observable, problems)
     on = switched_on(scenario.job.protection)
     if scenario.job.agent and "retry" not in scenario.job.strategies:
         on = tuple(mechanism for mechanism in on if mechanism not in ONLINE)  # the agent chooses another strategy

@@ -42,8 +42,7 @@ class JobTraits:
     ``sinks_steps`` says that in MindFormers' form each step is an epoch of its own, as in sink mode, so that
     ``5_1`` is step 5. ``rank_directories`` says that each rank saves in a directory of its own, ``rank_N``.
     ``alters`` are the values that a fault can change inside its ranks: gradient, weight, activation, batch, loss.
-    ``alters_at`` holds the phases at which its ranks can be held for such a fault only. ``spikes`` are the parameters
-    by which its gradients can be scaled: norm, factor.
+    ``spikes`` are the parameters by which its gradients can be scaled: norm, factor.
     ``same_losses`` are keys of the job that change no loss of its own script while there is no fault, so cells that
     differ only in them share a baseline. ``ports`` maps the use of each port that others connect to, a word of the
     faults' parameter ``port``, to the number of the port in the launch, from 0; ``own_ports`` are the words for
@@ -91,7 +90,6 @@ class JobTraits:
     sinks_steps: bool = True
     rank_directories: bool = True
     alters: frozenset[str] = frozenset()
-    alters_at: frozenset[str] = frozenset()
     spikes: frozenset[str] = frozenset({"norm", "factor"})
     same_losses: frozenset[str] = frozenset()
     ports: Mapping[str, int] = field(default_factory=dict)

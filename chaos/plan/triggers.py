@@ -12,21 +12,18 @@ from chaos.scenario.models.scenario import Scenario
 
 
 def read_moments(
-    scenario: Scenario, ids: Sequence[str], observable: Sequence[frozenset[str]], problems: Problems
+    scenario: Scenario, ids: Sequence[str], observable: frozenset[str], problems: Problems
 ) -> tuple[Moment | None, ...]:
     """Return the moment of every fault, None for a trigger that can never fire; note its problem.
 
     Args:
         scenario: the scenario.
         ids: ids of its faults, in order.
-        observable: for each fault the phases that the job can report.
+        observable: the phases that the job can report.
         problems: collects every problem.
     """
     triggers = [fault.trigger for fault in scenario.faults]
-    sound = [
-        _sound(trigger, _path(index), scenario, phases, problems)
-        for index, (trigger, phases) in enumerate(zip(triggers, observable, strict=True))
-    ]
+    sound = [_sound(trigger, _path(index), scenario, observable, problems) for index, trigger in enumerate(triggers)]
     moments = _settle(triggers, ids, sound)
     for index, moment in enumerate(moments):
         if moment is None and all(sound):

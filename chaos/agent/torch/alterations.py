@@ -17,11 +17,9 @@ from chaos.agent.digests import array_digest, array_of
 from chaos.agent.record import Record
 from chaos.agent.start import Agent
 from chaos.agent.torch.flipping import drawn_element, flip
+from chaos.agent.torch.loop import REDUCED
 from chaos.agent.torch.optimizers import bare
 from chaos.agent.torch.shards import is_cut, local_part
-
-REDUCED = "allreduce.enter"
-"""The phase of the barrier where the backward run of a step begins."""
 
 Order = dict[str, Any]
 
@@ -73,8 +71,7 @@ class Alterations:
         self._note(order, phase, parameter=target, element=element, **facts, **digests)
 
     def backward(self, loss: Any, gradient: Any) -> Any:
-        """Pass the barrier before a backward run; return the gradient that goes into it, None for the usual 1."""
-        self._barriers.reach(REDUCED)
+        """Return the gradient that goes into a backward run, None for the usual 1."""
         for order in self._barriers.take_alterations_of("loss"):
             gradient = self._spoil(order, loss)
         for order in self._barriers.take_alterations():

@@ -10,8 +10,15 @@ from typing import Any, Protocol
 
 from chaos.agent.loops import some
 from chaos.agent.step_source import StepSource
-from chaos.agent.torch.optimizers import Optimizers, hyperparameters_of, keeps_own_part, state_of, updates_of
+from chaos.agent.torch.first_step import steps_before
+from chaos.agent.torch.optimizers import Optimizers, hyperparameters_of, keeps_own_part, state_of
 from chaos.agent.training import Training
+
+REDUCED = "allreduce.enter"
+"""The phase of the barrier where the first backward run of a step begins.
+
+DDP and FSDP2 reduce within a backward run. With ``no_sync`` a later run does it, so only the first is surely before.
+"""
 
 _LOOKED_AT = (1, 2)
 """Steps of a process after which the weights are looked at once more: a loop does the same in each of its steps."""
@@ -58,6 +65,7 @@ class TorchLoop:
         self._step = 0
         self._updating = 0
         self._empty = False
+        self._backward_begun = False
         self._fetched: Any = None
         self._losses: list[Any] = []
         self._batches: list[Any] = []
@@ -95,8 +103,12 @@ class TorchLoop:
         if self._updating or not (in_step or self._joining is not None) or not self._counts():
             return gradient
         scaled, self._scaled = self._scaled, None
-        if self.alterations is not None and in_step:
-            gradient = self.alterations.backward(loss, gradient)
+        if in_step:
+            if not self._backward_begun:
+                self._backward_begun = True
+                self._training.reach(REDUCED)
+            if self.alterations is not None:
+                gradient = self.alterations.backward(loss, gradient)
         if loss.numel() == 1:
             self._losses.append((loss if scaled is None or scaled[0] is not loss else scaled[1]).detach())
         return gradient
@@ -222,7 +234,7 @@ class TorchLoop:
             )
             return
         self._step += 1
-        self._losses, self._batches = [], []
+        self._losses, self._batches, self._backward_begun = [], [], False
         training.step_begin(self._step)
 
     def _end(self) -> None:
@@ -231,55 +243,14 @@ class TorchLoop:
         numbers = hyperparameters_of(self._optimizers.alive())
         self._training.step_end(_mean(losses), batches, hyperparameters=numbers)
 
+    def _steps_done(self, optimizers: list[Any]) -> int | None:
+        if self._ends_with is not None:
+            optimizers = optimizers[self._ends_with - 1 : self._ends_with] or optimizers
+        return steps_before(self._training, self._source, optimizers, empty_update=self._empty)
+
     def state(self) -> list[tuple[str, Any]]:
         """Return the weights, the buffers and the optimizers' slots, by name."""
         return list(state_of(self.model, self._optimizers.alive()))
-
-    def _steps_done(self, optimizers: list[Any]) -> int | None:
-        """Return the number of steps before this process's first one; None where nothing says it."""
-        if self._ends_with is not None:
-            optimizers = optimizers[self._ends_with - 1 : self._ends_with] or optimizers
-        counts = [count for optimizer in optimizers if (count := updates_of(optimizer)) is not None]
-        training = self._training
-        if self._empty and max(counts, default=0) == 1:
-            if training.has_loaded and (step := training.saved_step() or training.loaded_step) is not None:
-                return step  # the state of the optimizer was not loaded with the rest
-            self._source.unclear(
-                f"{type(optimizers[0]).__name__} has counted an update before the first step, as get_state_dict of "
-                "torch.distributed.checkpoint makes to have a state: its count is not that of the steps. Ask for the "
-                "state only where there is a checkpoint to load, or after the first step"
-            )
-            return None
-        if counts:
-            return self._with_left_out(max(counts))
-        if not training.has_loaded:
-            return 0
-        if training.loaded_step is not None:
-            return training.loaded_step
-        if (saved := training.saved_step()) is not None:
-            return saved
-        self._source.unclear(
-            f"a checkpoint was loaded, and {type(optimizers[0]).__name__} has counted no update: the number of the "
-            "first step is not known"
-        )
-        return None
-
-    def _with_left_out(self, updates: int) -> int | None:
-        """Return the number of steps with so many updates: those whose update was left out before the save count too.
-
-        None where another state was loaded than the one of that save, so that nothing tells how many they were.
-        """
-        save = self._training.loaded_save()
-        if save is None or not save.left_out:
-            return updates
-        if updates != save.step - save.left_out:
-            self._source.unclear(
-                f"the optimizer has counted {updates} updates, and the checkpoint that was loaded was saved after "
-                f"{save.step} steps, {save.left_out} of them without an update: the number of the first step is not "
-                "known"
-            )
-            return None
-        return save.step
 
 
 def _mean(losses: list[Any]) -> Any:

@@ -33,8 +33,8 @@ class MindSpeedJob(TorchJob, Configured):
         checkpoint_form="megatron",
         devices=frozenset({"Ascend"}),
         # Megatron's loop calls autograd itself, so no backward run of it is seen.
+        observable=TorchJob.traits.observable - {"allreduce.enter"},
         alters=frozenset(),
-        alters_at=frozenset(),
         spikes=frozenset(),
         # TaskD starts ranks again in torchrun's place, where the job runs on a cluster.
         lacks={key: why for key, why in TorchJob.traits.lacks.items() if key != "job.agent"},

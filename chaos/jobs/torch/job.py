@@ -41,6 +41,7 @@ class TorchJob(ScriptJob):
             {
                 "step.begin",
                 "forward",
+                "allreduce.enter",
                 "optimizer.update",
                 "step.end",
                 "checkpoint.begin",
@@ -52,9 +53,7 @@ class TorchJob(ScriptJob):
         resumes_periodic=True,
         devices=frozenset({"CPU", "Ascend"}),
         genuine=True,
-        # The backward run of a step is where its gradients are reduced: a rank is held there to change them, no more.
         alters=frozenset({"gradient", "loss", "weight"}),
-        alters_at=frozenset({"allreduce.enter"}),
         spikes=frozenset({"factor"}),
         gradients=False,
         own_script=False,

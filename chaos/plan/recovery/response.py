@@ -12,6 +12,7 @@ from chaos.plan.recovery.steps import Loss, first_loss, may_be_ahead
 from chaos.plan.recovery.vendor import MINDSPORE, Vendor
 from chaos.plan.rules.constraints import Violation
 from chaos.plan.schedule import Scheduled
+from chaos.plan.topology.layout import reducing_groups
 from chaos.scenario.models.scenario import Scenario
 from chaos.scenario.models.terms import Mechanism
 
@@ -41,7 +42,7 @@ class Context:
         if loss.at is None:
             return loss
         hit = {rank for fault in incident.faults if fault.moment.earliest == loss.at for rank in fault.fault.ranks}
-        ahead = may_be_ahead(loss.at, hit, self.groups, self.on)
+        ahead = may_be_ahead(loss.at, hit, reducing_groups(self.scenario.cluster, self.groups), self.on)
         return replace(loss, highest=max(loss.highest, loss.at.step), ahead=ahead) if ahead else loss
 
     @property

@@ -66,9 +66,9 @@ def may_be_ahead(
 ) -> tuple[int, ...]:
     """Return the ranks that may finish the step in whose all-reduce the others wait for ranks lost at its entry.
 
-    A rank at that entry has taken part in everything else of the step. The gradients are reduced within each replica
-    group, so a group without a lost rank finishes the step, unless a mechanism that is ``on`` lets no rank update its
-    weights before all have reduced. In the next step its ranks wait, in the forward pass at the latest.
+    A rank at that entry has taken part in everything else of the step. The gradients are reduced within each of
+    ``groups``, so a group without a lost rank finishes the step, unless a mechanism that is ``on`` lets no rank update
+    its weights before all have reduced. In the next step its ranks wait, in the forward pass at the latest.
     """
     if not at.splits or not IN_STEP.isdisjoint(on):
         return ()

@@ -6,7 +6,7 @@ MindSpore's device matrix is (pipeline stage, data parallel, model parallel) wit
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -176,6 +176,18 @@ def replica_groups(layout: Layout) -> tuple[tuple[int, ...], ...]:
     weights, and each keeps the optimizer's state of some of them.
     """
     return tuple(_groups(layout))
+
+
+def reducing_groups(cluster: Cluster, groups: Sequence[tuple[int, ...]]) -> Sequence[tuple[int, ...]]:
+    """Return the groups of ranks that reduce the gradients of a step together: as a rule its replica groups ``groups``.
+
+    With PyTorch's ``shard: full`` all ranks of a pipeline stage do, since each keeps a part of every gradient (FSDP2).
+    """
+    parallel = effective_parallel(cluster)
+    if parallel.shard != "full":
+        return groups
+    size = cluster.ranks // parallel.pipeline_stage
+    return [tuple(range(first, first + size)) for first in range(0, cluster.ranks, size)]
 
 
 def _groups(layout: Layout) -> Iterator[tuple[int, ...]]:

@@ -44,7 +44,7 @@ class TorchRehearsalJob(JobKind):
 
     name = "torch-rehearsal"
     traits = JobTraits(
-        observable=TorchJob.traits.observable | {"allreduce.enter"},
+        observable=TorchJob.traits.observable,
         checkpoint_form="megatron",
         file_format="pt",
         gathers_by=1,

@@ -213,5 +213,7 @@ def test_shards_have_no_gradient_that_a_hook_gets(record: Record, events: Events
     model = SimpleNamespace(named_parameters=lambda: [("0.weight", Shard())])
     barriers = Barriers(record, Harness({"what": "gradient"}), [{"fault": "it", "step": 0, "phase": "allreduce.enter"}])  # type: ignore[arg-type]
     trained: Any = SimpleNamespace(model=model, state=list)
-    Alterations(trained, barriers, record).backward(torch.ones(()), None)
+    alterations = Alterations(trained, barriers, record)
+    barriers.reach("allreduce.enter")
+    alterations.backward(torch.ones(()), None)
     assert "the weights are shards" in events("fault.refused")[0].data["reason"]

@@ -82,9 +82,11 @@ class Adam:
 class Job:
     """A training loop, by the points at which the hooks are set."""
 
-    def __init__(self, record: Record, armed: tuple[Any, ...], ends_with: int | None = None) -> None:
+    def __init__(
+        self, record: Record, armed: tuple[Any, ...], ends_with: int | None = None, channel: Any = None
+    ) -> None:
         self.saves: dict[str, Save] = {}
-        barriers = Barriers(record, None, list(armed))
+        barriers = Barriers(record, channel, list(armed))
         self.training = Training(record, barriers, Digests(record, 1), save_of=self.saves.get)
         self.source = StepSource(record, self.training)
         self.optimizers = Optimizers()
@@ -356,10 +358,30 @@ def test_lines_of_the_jobs_own_count_alone(job: Make, events: Events) -> None:
 
 
 def test_every_phase_has_its_barrier(job: Make, events: Events) -> None:
-    phases = ("step.begin", "forward", "optimizer.update", "step.end")
+    phases = ("step.begin", "forward", "allreduce.enter", "optimizer.update", "step.end")
     training = job(*({"step": 1, "phase": phase, "fault": phase} for phase in phases))
     training.step(training.optimizer())
     assert [event.data["phase"] for event in events("barrier.reached")] == list(phases)
+
+
+class NotYet:
+    """A harness for which every barrier comes too early."""
+
+    def ask(self, message: dict[str, Any]) -> dict[str, Any]:
+        return {"message": "later"}
+
+
+def test_no_backward_run_but_the_first_is_sure_to_be_before_the_exchange(record: Record, events: Events) -> None:
+    """DDP may have reduced gradients in it, and the first of two networks may have its update behind it."""
+    armed = tuple({"step": step, "phase": "allreduce.enter", "fault": f"in {step}"} for step in (1, 2))
+    training = Job(record, armed, channel=NotYet())
+    optimizer = training.optimizer()
+    training.loop.backward(Tensor(0.5))
+    assert events("barrier.reached") == [], "a gradient outside of a step is none of the training's"
+    for _ in range(2):
+        training.step(optimizer, 1.0, 2.0, 3.0)
+    assert [event.data["step"] for event in events("barrier.reached")] == [1, 2]
+    assert steps(events) == [1, 2]
 
 
 def test_the_numbers_of_the_optimizer_are_those_with_which_the_step_was_trained(job: Make, events: Events) -> None:

@@ -66,7 +66,6 @@ def test_nothing_watches_the_norm_whatever_the_launcher_restarts(plan: Planner) 
 @pytest.mark.parametrize(
     ("made", "message"),
     [
-        (fault("kill", BACKWARD), "cannot observe phase allreduce.enter"),
         (fault("spike", "forward", factor=2), "write step, and phase: allreduce.enter"),
         (fault("spike", BACKWARD, norm=7.5), "a rank does not know those of the others, and cannot reach a norm"),
         (fault("spike", BACKWARD, 1, factor=2), "no step before it can show that the job is the baseline's"),
@@ -99,11 +98,16 @@ def test_fully_sharded_weights_have_no_gradient_to_flip_but_all_else(plan: Plann
         assert plan(made, job=JOB, cluster=FULL, expect=NONE).equivalence.comparable is not None
 
 
+def test_a_rank_can_be_lost_where_its_gradients_would_be_reduced(plan: Planner) -> None:
+    (recovery,) = plan(fault("kill", BACKWARD), job=JOB).response.recoveries
+    assert (recovery.step, recovery.trained_again, recovery.one_more) == (4, 2, ())
+    other = replace(plan, traits=replace(MINDSPEED.traits, mechanisms=None))
+    assert "cannot observe phase allreduce.enter" in other.refused(fault("kill", BACKWARD), job=JOB)
+
+
 @pytest.mark.parametrize("kind", [MINDSPEED, TORCHFT, TORCH_REHEARSAL])
 def test_other_kinds_on_pytorch_change_no_value(plan: Planner, kind: Any) -> None:
-    traits = replace(
-        kind.traits, observable=TORCH.traits.observable | {BACKWARD}, mechanisms=None, rules=None, lacks={}
-    )
+    traits = replace(kind.traits, observable=TORCH.traits.observable, mechanisms=None, rules=None, lacks={})
     other = replace(plan, traits=traits)
     spike, flip = fault("spike", BACKWARD, factor=2), fault("flip-bit", "step.begin", where="weight")
     job = {**JOB, "protection": ()}

@@ -39,6 +39,7 @@ def plan() -> Planner:
         vendor=None,
         own_launcher=True,
         launcher_restarts=True,
+        shards_state=True,
     )
     return Planner(traits=traits, effects=EFFECTS)
 
@@ -56,6 +57,7 @@ def kill(step: int, phase: str = "forward", rank: int = 2, **more: Any) -> dict[
     [
         (3, "forward", 0, 2, ()),
         (7, "forward", 4, 2, ()),
+        (7, "allreduce.enter", 4, 2, ()),
         (7, "step.end", 4, 3, ()),
         (8, "forward", 4, 3, ()),
         (9, "optimizer.update", 8, 0, (0, 1, 3)),
@@ -85,7 +87,33 @@ def test_training_goes_on_after_the_last_certain_checkpoint(
     )
 
 
-@pytest.mark.parametrize(("step", "phase"), [(8, "optimizer.update"), (8, "checkpoint.begin"), (9, "forward")])
+FOUR = {"data_parallel": 4}
+PAIRS = {"data_parallel": 2, "model_parallel": 2}
+
+
+@pytest.mark.parametrize(
+    ("parallel", "one_more"),
+    [
+        ({**FOUR, "shard": "full"}, ()),
+        ({**FOUR, "shard": "full", "copies": 2}, ()),
+        ({**PAIRS, "shard": "full"}, ()),
+        ({**FOUR, "shard": "optimizer"}, ()),
+        (PAIRS, (1, 3)),
+        ({"data_parallel": 2, "pipeline_stage": 2, "shard": "full"}, (0, 1)),
+    ],
+)
+def test_nobody_ends_a_step_without_a_rank_that_keeps_a_part_of_every_gradient(
+    plan: Planner, parallel: dict[str, Any], one_more: tuple[int, ...]
+) -> None:
+    cluster = {"ranks": 4, "parallel": parallel}
+    found = plan(kill(7, "allreduce.enter"), job=JOB, cluster=cluster)
+    (recovery,) = found.response.recoveries
+    assert (recovery.step, recovery.trained_again, recovery.one_more) == (4, 2, one_more)
+
+
+@pytest.mark.parametrize(
+    ("step", "phase"), [(8, "optimizer.update"), (8, "checkpoint.begin"), (9, "forward"), (9, "allreduce.enter")]
+)
 def test_a_death_while_another_rank_may_save_is_refused(plan: Planner, step: int, phase: str) -> None:
     assert "may still have to save the periodic checkpoint of step 8 when torchrun stops them" in (
         plan.refused(kill(step, phase), job=JOB)

@@ -1,0 +1,57 @@
+"""The number of the first step of a process, by the optimizer's count, the loaded checkpoint or its recorded save."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chaos.agent.step_source import StepSource
+from chaos.agent.torch.optimizers import updates_of
+from chaos.agent.training import Training
+
+
+def steps_before(training: Training, source: StepSource, optimizers: list[Any], *, empty_update: bool) -> int | None:
+    """Return the number of steps before this process's first one; None where nothing says it, which makes it unclear.
+
+    ``empty_update`` says that an optimizer was updated before any step.
+    """
+    counts = [count for optimizer in optimizers if (count := updates_of(optimizer)) is not None]
+    if empty_update and max(counts, default=0) == 1:
+        if training.has_loaded and (step := training.saved_step() or training.loaded_step) is not None:
+            return step  # the state of the optimizer was not loaded with the rest
+        source.unclear(
+            f"{type(optimizers[0]).__name__} has counted an update before the first step, as get_state_dict of "
+            "torch.distributed.checkpoint makes to have a state: its count is not that of the steps. Ask for the "
+            "state only where there is a checkpoint to load, or after the first step"
+        )
+        return None
+    if counts:
+        return _with_left_out(training, source, max(counts))
+    if not training.has_loaded:
+        return 0
+    if training.loaded_step is not None:
+        return training.loaded_step
+    if (saved := training.saved_step()) is not None:
+        return saved
+    source.unclear(
+        f"a checkpoint was loaded, and {type(optimizers[0]).__name__} has counted no update: the number of the "
+        "first step is not known"
+    )
+    return None
+
+
+def _with_left_out(training: Training, source: StepSource, updates: int) -> int | None:
+    """Return the number of steps with so many updates: those whose update was left out before the save count too.
+
+    None where another state was loaded than the one of that save, so that nothing tells how many they were.
+    """
+    save = training.loaded_save()
+    if save is None or not save.left_out:
+        return updates
+    if updates != save.step - save.left_out:
+        source.unclear(
+            f"the optimizer has counted {updates} updates, and the checkpoint that was loaded was saved after "
+            f"{save.step} steps, {save.left_out} of them without an update: the number of the first step is not "
+            "known"
+        )
+        return None
+    return save.step
