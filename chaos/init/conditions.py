@@ -58,9 +58,14 @@ def conditions(node: ast.AST, source: Source, values: Values, depth: int = _DEPT
 
 
 def callers(function: ast.FunctionDef | ast.AsyncFunctionDef, source: Source, values: Values) -> list[Call]:
-    """Return the calls of a function; of a method also those that make an object of its class."""
+    """Return the calls of a function; of a method also those that make an object of its class.
+
+    In its own file a function of the module is called by its bare name: ``torch.save`` is no call of ``save``.
+    """
     parent = source.parents.get(function)
     own = [] if function.name.startswith("__") else values.called(function.name)
+    if isinstance(parent, ast.Module):
+        own = [call for call in own if call.source is not source or isinstance(call.node.func, ast.Name)]
     return [*own, *values.called(parent.name)] if isinstance(parent, ast.ClassDef) else own
 
 

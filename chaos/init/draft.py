@@ -11,7 +11,7 @@ from chaos.init.device import ASCEND, CPU, Device
 from chaos.init.entries import Ask, Draft, Entry, Launcher, Wishes
 from chaos.init.loops import product
 from chaos.init.own_launch import OwnLaunch
-from chaos.init.paths import is_input
+from chaos.init.paths import is_input, is_input_directory
 from chaos.init.resume import is_guarded
 from chaos.init.survey import Survey
 from chaos.init.torch.keys import nodes_entry, python_entry, shard_entries
@@ -100,7 +100,8 @@ def _ranks(survey: Survey, wishes: Wishes, ask: Ask | None) -> Entry:
 
 def _arguments(survey: Survey, wishes: Wishes, device: Device | None, *, npu: bool) -> tuple[Entry, Entry]:
     """Return the arguments of the script and the device that it trains on."""
-    words = [_in_full(word, survey.directory) for word in survey.arguments]
+    before = ("", *survey.arguments)
+    words = [_in_full(word, place, survey.directory) for place, word in zip(before, survey.arguments, strict=False)]
     origin = survey.launch.where if survey.launch is not None else ""
     guessed = bool(survey.launch and [word for word in survey.launch.unknown if word not in ("$@", "$*")])
     chosen = Entry(CPU, "nothing in the script names another") if device is None else Entry(device.name, device.where)
@@ -119,10 +120,12 @@ def _arguments(survey: Survey, wishes: Wishes, device: Device | None, *, npu: bo
     return Entry(tuple(words), origin, guessed=guessed), chosen
 
 
-def _in_full(word: str, directory: Path) -> str:
-    """Return an argument with a path of an existing file in full."""
+def _in_full(word: str, before: str, directory: Path) -> str:
+    """Return an argument with a path of an existing file in full; ``before`` is the word in front of it."""
     name, equals, text = word.partition("=") if word.startswith("-") else ("", "", word)
-    return f"{name}{equals}{(directory / text).resolve()}" if is_input(text, directory) else word
+    option = name if equals else before if before.startswith("-") and "=" not in before else ""
+    read = is_input(text, directory) or is_input_directory(option, text, directory)
+    return f"{name}{equals}{(directory / text).resolve()}" if read else word
 
 
 def _steps_and_interval(survey: Survey, wishes: Wishes, ranks: int, ask: Ask | None) -> tuple[Entry, Entry | None]:

@@ -87,6 +87,19 @@ def passed_options(known: Sequence[Option], arguments: Sequence[str]) -> Iterato
             yield option, option.typed(waiting.pop(0))
 
 
+def undeclared_options(known: Sequence[Option], arguments: Sequence[str], where: str) -> list[Option]:
+    """Return the options of a command line that the text of the script does not declare: a library does."""
+    declared = {name for option in known for name in option.names}
+    options: dict[str, Option] = {}
+    for word, following in zip(arguments, [*arguments[1:], "--"], strict=False):
+        name, equals, _ = word.partition("=")
+        if name.startswith("--") and name != "--" and name not in declared:
+            takes = bool(equals) or not following.startswith("--")
+            attribute = name.removeprefix("--").replace("-", "_")
+            options[name] = Option(name, (name,), attribute, where, takes_value=takes)
+    return list(options.values())
+
+
 def _words_of_argv(source: Source) -> Iterator[Option]:
     """Yield the words that a script looks for in its command line itself: ``"resume" in sys.argv``."""
     for node in ast.walk(source.tree):

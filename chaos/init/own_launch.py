@@ -121,12 +121,19 @@ def own_launch(text: str, directory: Path, script: Path | None, ranks: int | Non
 
 
 def _place_of_script(words: Sequence[str], directory: Path, script: Path | None) -> int | None:
-    """Return the place of the script that trains: the user's, else the first that trains, else the last of all."""
+    """Return the place of the script that trains.
+
+    It is the user's, else the first that trains, else the first behind a launcher that is known, since a library may
+    have the loop; else the second of two, since the first is the launcher itself.
+    """
     places = [place for place, word in enumerate(words) if word.endswith(".py") and (directory / word).is_file()]
     if script is not None:
         target = (directory / script).resolve()
         return next((place for place in places if (directory / words[place]).resolve() == target), None)
-    return next((place for place in places if _trains(directory / words[place])), places[1] if places[1:] else None)
+    fallback = places[1] if places[1:] else None
+    if places and _name_of(words[: places[0]] or words) in _RANKS:
+        fallback = places[0]
+    return next((place for place in places if _trains(directory / words[place])), fallback)
 
 
 def _trains(path: Path) -> bool:

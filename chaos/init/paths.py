@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,9 @@ from pathlib import Path
 from chaos.init.source import Source
 
 _OF_THE_SOURCE = {"__file__"}
+
+_INPUT = re.compile(r"data|corpus|input|token|vocab|pre_?train|image|model_name|source")
+_OUTPUT = re.compile(r"out|save|log|ckpt|checkpoint|result|resume|cache")
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,14 @@ def is_input(text: str, directory: Path) -> bool:
         return path.exists() and path.resolve() != directory.resolve()
     except (OSError, ValueError):
         return False
+
+
+def is_input_directory(option: str, text: str, directory: Path) -> bool:
+    """Return whether a bare word names a directory that is there, as the value of an option for what is read."""
+    name = option.lower()
+    if not _INPUT.search(name) or _OUTPUT.search(name) or not re.fullmatch(r"\w[\w-]*", text):
+        return False
+    return (directory / text).is_dir()
 
 
 def _is_word(node: ast.AST, source: Source) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 from chaos.base.refusal import Refused
 from chaos.init.checkpoints import Load, Save, loads, saves
 from chaos.init.device import Device, read_device
-from chaos.init.flags import Option, options
+from chaos.init.flags import Option, options, undeclared_options
 from chaos.init.launch_lines import LaunchLine, launch_lines
 from chaos.init.layout import Layout, read_layout
 from chaos.init.loops import Loop, read_loop
@@ -19,6 +19,7 @@ from chaos.init.resume import ResumeOption, resume_options
 from chaos.init.source import Source, UnreadableSource, imports, read_source, read_with_modules, shown
 from chaos.init.torch.batches import Batches, read_batches
 from chaos.init.torch.shards import Shards, read_shards
+from chaos.init.torch.trainer import read_trainer
 from chaos.init.values import Values
 
 FRAMEWORK = "mindspore"
@@ -110,8 +111,12 @@ def _survey(directory: Path, script: Path, launch: LaunchLine | None, arguments:
     known = options(sources)
     framework = _framework(sources)
     where = "--argument" if arguments is not None or launch is None else launch.where
-    values = Values(sources, known, own, where)
+    values = Values(sources, [*known, *undeclared_options(known, own, where)], own, where)
     saved, loaded = saves(sources, values), loads(sources, values)
+    resumes = resume_options(known, loaded, saved, values)
+    if not saved and (trainer := read_trainer(sources, values)) is not None:
+        saved, loaded = list(trainer.saves), list(trainer.loads)
+        resumes = resumes if trainer.resume is None else [trainer.resume]
     return Survey(
         directory,
         script,
@@ -122,7 +127,7 @@ def _survey(directory: Path, script: Path, launch: LaunchLine | None, arguments:
         tuple(saved),
         tuple(loaded),
         tuple(known),
-        tuple(resume_options(known, loaded, saved, values)),
+        tuple(resumes),
         read_layout(sources, values),
         read_shards(sources, values),
         read_device(sources, known, values),

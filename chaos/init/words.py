@@ -125,7 +125,7 @@ def _loop_advice(survey: Survey, draft: Draft) -> Iterator[str]:
         yield "    chaos_steps.state_is(network, optimizer)      # before the loop, once"
         yield f"    chaos_steps.step_begins({step}, batch)   # counted from 1 over the whole job"
         yield "    chaos_steps.step_ends(loss)                   # behind the update, before the save"
-    elif not loop.form:
+    elif not loop.form and not survey.saves:
         yield (
             f"{survey.name}: neither Model.train nor a training loop was found; if it trains in a module elsewhere, "
             "that is no harm"

@@ -66,3 +66,37 @@ def test_a_scaler_that_is_not_restored_is_found(fresh: Chaos, tmp_path: Path) ->
     launch = "torchrun --nproc-per-node 2 mixed.py --steps 12"
     done = run(fresh, tmp_path, launch, 'scaler.load_state_dict(saved["scaler"])', "pass", name="mixed")
     assert done.code == 1, done
+
+
+with_safetensors = pytest.mark.skipif(
+    importlib.util.find_spec("safetensors") is None, reason="safetensors is not installed here"
+)
+
+
+@with_safetensors
+@pytest.mark.parametrize("restarts", ["", "--max-restarts 2 "])
+def test_a_checkpoint_of_several_files_and_a_handler_of_sigterm_are_no_obstacle(
+    fresh: Chaos, tmp_path: Path, restarts: str
+) -> None:
+    done = run(fresh, tmp_path, f"torchrun --nproc-per-node 2 {restarts}spread.py --steps 12", name="spread")
+    assert done.code == 0, done
+    loads = {Path(str(event.data["path"])).name for event in done.run.history.select("load.end", rank=1)}
+    assert loads == {"model.safetensors", "optimizer.pt", "scheduler.pt", "rng_state_1.pth"}
+
+
+@with_safetensors
+@pytest.mark.parametrize(
+    ("change", "check"),
+    [
+        (("torch.set_rng_state(torch.load(", "print(torch.load("), "loss"),
+        (("optimizer.load_state_dict(torch.load(", "print(torch.load("), "resume"),
+        (("model.load_state_dict(load_file(", "print(load_file("), "resume"),
+        (("save_file(model.state_dict(), ", "save_file(dict(list(model.state_dict().items())[:2]), "), "checkpoint"),
+    ],
+)
+def test_a_part_that_is_not_restored_or_not_saved_is_found(
+    fresh: Chaos, tmp_path: Path, change: tuple[str, str], check: str
+) -> None:
+    done = run(fresh, tmp_path, "torchrun --nproc-per-node 2 spread.py --steps 12", *change, name="spread")
+    assert done.code == 1, done
+    assert check in {entry["name"] for entry in done.run.result["checks"] if entry["verdict"] == "fail"}

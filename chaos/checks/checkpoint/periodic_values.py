@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from chaos.checks.checkpoint.asked import asked_of, names_of
 from chaos.checks.checkpoint.broken_off import broken_off
-from chaos.checks.checkpoint.exported import is_exported
 from chaos.checks.checkpoint.saved_numbers import HOST_GONE, judge_numbers, steps_of, steps_text
 from chaos.checks.history.torn_tails import GONE
 from chaos.evidence.artifacts import Artifacts
@@ -17,7 +17,6 @@ from chaos.evidence.checkpoints.damage import is_damaged
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint, OwnerUnknown
 from chaos.evidence.checkpoints.parameters import is_optimizer_state
 from chaos.evidence.checkpoints.periodic import outside_text, periodic
-from chaos.evidence.checkpoints.save_parts import held_elsewhere
 from chaos.evidence.checkpoints.saved import outside, unowned
 from chaos.evidence.checkpoints.sharded import as_held
 from chaos.evidence.checkpoints.stored import COUNTER, STEP, steps_by_name
@@ -80,10 +79,9 @@ def judge_periodic_values(
             event for step in sorted(steps) for event in _not_superseded(file, _of_step(history, file.rank, step))
         ]
         if recorded:
-            compared += 1
-            _judge(file, state, steps_text(steps), recorded, baseline, collector)
+            compared += _judge(plan, file, state, steps_text(steps), recorded, baseline, collector)
             continue
-        _judge_names(file, state, history, artifacts, collector)
+        _judge_names(plan, file, state, history, artifacts, collector)
         if not steps:
             observation = f"rank {file.rank}'s file holds no step, and the rank has recorded none at which it saved it"
             collector.unknown(
@@ -180,13 +178,12 @@ def _is_open(path: Path, history: History, artifacts: Artifacts) -> bool:
 
 
 def _judge_names(
-    file: OwnedCheckpoint, state: SavedState, history: History, artifacts: Artifacts, collector: Collector
+    plan: Plan, file: OwnedCheckpoint, state: SavedState, history: History, artifacts: Artifacts, collector: Collector
 ) -> None:
     """Judge a file whose step has no digest by the names of its parameters: a rank always has the same names."""
     recorded = history.select("initial", rank=file.rank) + history.select("digest", rank=file.rank)
     for event in _with_parameters(recorded)[-1:]:
-        asked = _asked(file, state, event, history, held_elsewhere(history, artifacts, file))
-        if missing := lacking(file, state, asked):
+        if missing := lacking(file, state, asked_of(plan, history, artifacts, file, state, event)):
             observation = _lacks(file, state, missing, artifacts.steps_per_update)
             collector.fail(
                 EXPECTED,
@@ -195,15 +192,6 @@ def _judge_names(
                 event.source,
                 data=about(file.rank, file=artifacts.relative(file.path), parameters=missing),
             )
-
-
-def _asked(
-    file: OwnedCheckpoint, state: SavedState, recorded: Event, history: History, elsewhere: frozenset[str]
-) -> list[str]:
-    """Return the names of the rank's parameters that a file has to hold: those ``elsewhere`` are in another file."""
-    exported = is_exported(file, state, history)
-    names = (name for name in recorded.data["parameters"] if name not in elsewhere)
-    return [name for name in names if not (exported and is_optimizer_state(name))]
 
 
 def _lacks(file: OwnedCheckpoint, state: SavedState, missing: list[str], every: int) -> str:
@@ -215,20 +203,30 @@ def _lacks(file: OwnedCheckpoint, state: SavedState, missing: list[str], every: 
 
 
 def _judge(
-    file: OwnedCheckpoint, whole: SavedState, step: str, recorded: list[Event], baseline: Baseline, collector: Collector
-) -> None:
+    plan: Plan,
+    file: OwnedCheckpoint,
+    whole: SavedState,
+    step: str,
+    recorded: list[Event],
+    baseline: Baseline,
+    collector: Collector,
+) -> bool:
+    """Compare a file with the states that its rank recorded; return whether it holds any of them.
+
+    A file that holds nothing is one beside those that hold the state, where nothing is asked of it.
+    """
     missing: list[str] = []
     different: list[str] = []
     shared: list[str] = []
     state = whole
-    elsewhere = held_elsewhere(baseline.history, baseline.artifacts, file)
     for event in recorded:
         theirs = event.data["parameters"]
         state = as_held(whole, file.rank, theirs)
-        missing = lacking(file, state, _asked(file, state, event, baseline.history, elsewhere))
+        asked = asked_of(plan, baseline.history, baseline.artifacts, file, state, event)
+        missing = lacking(file, state, asked)
         shared, different = unequal(state, theirs)
-        if shared and not (missing or different):
-            return
+        if not (missing or different) and (shared or (names_of(event) and not asked)):
+            return bool(shared)
     last, where = recorded[-1], baseline.artifacts.relative(file.path)
     if missing:
         observation = _lacks(file, state, missing, baseline.artifacts.steps_per_update)
@@ -246,6 +244,7 @@ def _judge(
         collector.unknown(
             EXPECTED, observation, where, last.source, data=about(file.rank, step=step_of(last), file=where)
         )
+    return True
 
 
 def _say_different(

@@ -11,7 +11,7 @@ from chaos.evidence.checkpoints.damage import as_saved, is_damaged, loads_made
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint
 from chaos.evidence.checkpoints.parameters import is_appended, is_flag, is_replicated, is_slot
 from chaos.evidence.checkpoints.periodic import by_path, counted, periodic
-from chaos.evidence.checkpoints.save_parts import are_of_one_save
+from chaos.evidence.checkpoints.save_parts import are_of_one_directory, are_of_one_save
 from chaos.evidence.checkpoints.saved import end_of_life, unowned
 from chaos.evidence.checkpoints.sharded import as_held
 from chaos.evidence.checkpoints.whole import lacking
@@ -43,8 +43,7 @@ def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, 
             file = _judge_file(plan, history, artifacts, files, rank, load, saved, collector)
             if file is not None:
                 file = parts.get((rank, file.path.parent), file) if file.shared else file
-                earlier = (part for part in chosen.get(rank, ()) if are_of_one_save(part, file))
-                chosen[rank] = [*(part for part in earlier if part.path != file.path), file]
+                chosen[rank] = [*_with(file, chosen.get(rank, [])), file]
         ends = history.select("load.end", attempt=RESUME, rank=rank)
         if len(ends) < len(made := loads_made(history, rank)):
             collector.fail(
@@ -58,6 +57,12 @@ def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, 
         _judge_initial(plan, history, artifacts, rank, save, saved, collector)
     if chosen:
         collector.settle(RESTORED, f"{len(chosen)} ranks compared by digest")
+
+
+def _with(file: OwnedCheckpoint, loaded: list[OwnedCheckpoint]) -> list[OwnedCheckpoint]:
+    """Return the other loaded files that are parts of the same save, or that another rank has saved beside it."""
+    others = (part for part in loaded if part.path != file.path)
+    return [part for part in others if are_of_one_save(part, file) or are_of_one_directory(part, file)]
 
 
 def _judge_file(
@@ -176,11 +181,12 @@ def _judge_initial(
     parameters = initial.data.get("parameters") or {}
     states = [as_held(state_at_resume(history, artifacts, part), rank, parameters) for part in save]
     stored = {name: digest for state in states for name, digest in state.digests.items()}
+    own = {name for part, state in zip(save, states, strict=True) if part.rank == rank for name in state.digests}
     same_rank = file.rank == rank
     shared = [
         name
         for name in stored
-        if name in parameters and not is_flag(name) and not is_appended(name) and (same_rank or is_replicated(name))
+        if name in parameters and not is_flag(name) and not is_appended(name) and (name in own or is_replicated(name))
     ]
     right = {**stored, **_at_update(history, artifacts, rank, file, saved)}
     unequal = sorted(name for name in shared if parameters[name] != right[name])

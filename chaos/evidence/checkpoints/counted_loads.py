@@ -16,7 +16,7 @@ from chaos.evidence.checkpoints.at_resume import state_at_resume, step_at_resume
 from chaos.evidence.checkpoints.damage import as_saved, loads_made
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint
 from chaos.evidence.checkpoints.parameters import is_appended, is_flag
-from chaos.evidence.checkpoints.save_parts import are_of_one_save
+from chaos.evidence.checkpoints.save_parts import are_of_one_directory, are_of_one_save
 from chaos.evidence.checkpoints.sharded import as_held
 from chaos.evidence.facts import RESUME, is_of_this_run, text_list
 from chaos.history.event import Event
@@ -118,7 +118,11 @@ def _of_one_save(read: Read, reads: Iterable[Read]) -> list[Read]:
     """Return the loads of the files that are parts of one save, this one among them."""
     file = read.file
     parts = [other for other in reads if file is not None and other.file is not None and other.file != file]
-    return [read, *(other for other in parts if file is not None and other.file and are_of_one_save(file, other.file))]
+    return [read, *(other for other in parts if file is not None and other.file and _together(file, other.file))]
+
+
+def _together(file: OwnedCheckpoint, other: OwnedCheckpoint) -> bool:
+    return are_of_one_save(file, other) or are_of_one_directory(file, other)
 
 
 def _equal(parts: Iterable[Read], rank: int, held: Mapping[str, str], names: Iterable[str]) -> int:

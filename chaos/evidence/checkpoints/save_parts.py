@@ -1,11 +1,13 @@
 """Saves in several files: a script may write its model and its optimizer each into a file of its own.
 
 Files that the same process has saved after the same step are parts of one save. Together they hold what the rank held,
-and a number of the step in one of them counts for all.
+and a number of the step in one of them counts for all. Other ranks may add files of their own to the directory, such as
+the state of their generators, while one rank saves weights and optimizer for all.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 
 from chaos.evidence.artifacts import Artifacts
@@ -13,6 +15,7 @@ from chaos.evidence.checkpoints.owner import OwnedCheckpoint, owners_of
 from chaos.evidence.checkpoints.whole import is_of_weights
 from chaos.history.reader import History
 from chaos.observe.checkpoints.checkpoint import CheckpointError
+from chaos.plan.model import Plan
 
 
 def other_parts(history: History, artifacts: Artifacts, file: OwnedCheckpoint) -> list[OwnedCheckpoint]:
@@ -27,10 +30,37 @@ def are_of_one_save(file: OwnedCheckpoint, other: OwnedCheckpoint) -> bool:
     return key is not None and key == _key(other)
 
 
+def of_other_ranks(history: History, artifacts: Artifacts, file: OwnedCheckpoint) -> list[OwnedCheckpoint]:
+    """Return the files that other ranks have saved after the same step, in the same attempt and directory."""
+    owned = owners_of(history, artifacts).owned
+    return [other for other in owned if other.rank != file.rank and are_of_one_directory(file, other)]
+
+
+def are_of_one_directory(file: OwnedCheckpoint, other: OwnedCheckpoint) -> bool:
+    """Return whether both files were saved after the same step into the same directory, by whichever ranks."""
+    key = _key_of_directory(file)
+    return key is not None and key == _key_of_directory(other)
+
+
 def held_elsewhere(history: History, artifacts: Artifacts, file: OwnedCheckpoint) -> frozenset[str]:
     """Return the parameters that the other files of the same save hold."""
+    return _held_in(artifacts, other_parts(history, artifacts, file))
+
+
+def held_by_group(plan: Plan, history: History, artifacts: Artifacts, file: OwnedCheckpoint) -> frozenset[str]:
+    """Return the parameters that ranks of the same replica group have saved after the same step beside a file.
+
+    None where the plan has every rank save: then no file of another rank stands for its own.
+    """
+    if plan.training.every_rank_saves:
+        return frozenset()
+    group = next((group for group in plan.layout.replica_groups if file.rank in group), ())
+    return _held_in(artifacts, [part for part in of_other_ranks(history, artifacts, file) if part.rank in group])
+
+
+def _held_in(artifacts: Artifacts, parts: Iterable[OwnedCheckpoint]) -> frozenset[str]:
     names: set[str] = set()
-    for part in other_parts(history, artifacts, file):
+    for part in parts:
         with suppress(CheckpointError):  # chaos.checks.checkpoint says so
             names |= artifacts.read_checkpoint(part.path).digests.keys()
     return frozenset(names)
@@ -41,3 +71,10 @@ def _key(file: OwnedCheckpoint) -> tuple[object, ...] | None:
     if made is None or len(file.held) != 1 or is_of_weights(file):
         return None
     return made.attempt, made.pid, file.rank, file.kind, file.held
+
+
+def _key_of_directory(file: OwnedCheckpoint) -> tuple[object, ...] | None:
+    made = file.made
+    if made is None or len(file.held) != 1 or is_of_weights(file):
+        return None
+    return made.attempt, file.kind, file.held, file.path.parent

@@ -8,7 +8,7 @@ from typing import Literal
 
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint, OwnerUnknown, owners_of
-from chaos.evidence.checkpoints.save_parts import other_parts
+from chaos.evidence.checkpoints.save_parts import of_other_ranks, other_parts
 from chaos.evidence.checkpoints.stored import COUNTER, SCRIPT, one_step, steps_by_name, supported_step
 from chaos.evidence.checkpoints.whole import holds, is_of_weights
 from chaos.evidence.facts import TRAIN, step_of
@@ -106,8 +106,11 @@ def step_in(history: History, artifacts: Artifacts, file: OwnedCheckpoint, read:
 
 
 def _step_of_parts(history: History, artifacts: Artifacts, file: OwnedCheckpoint, read: Reader) -> int | None:
-    """Return the step that the rank recorded for its save, where a number in another file of the save supports it."""
-    for part in other_parts(history, artifacts, file):
+    """Return the step that the rank recorded for its save, where a number in another file of the save supports it.
+
+    The other file may be one that another rank has saved beside it.
+    """
+    for part in (*other_parts(history, artifacts, file), *of_other_ranks(history, artifacts, file)):
         try:
             numbers = read(part).numbers
         except CheckpointError:  # the judge of the file says so

@@ -12,7 +12,6 @@ from chaos.mechanisms.all_ranks_phases import (
     all_ended,
     caught_up,
     ends_after,
-    first_healthy_end,
     last_of_ranks,
     of_new,
 )
@@ -24,7 +23,7 @@ GROUP_READY = "group.ready"
 
 def phase_ends(plan: Plan, history: History, begin: int) -> Iterator[tuple[str, Timestamp | str]]:
     """Yield the end of each phase after the fault at ``begin``, or why it is not known."""
-    yield "detection", _detected(plan, history, begin)
+    yield "detection", _detected(history, begin)
     yield "stop", all_ended(plan, history, begin)
     started = of_new(history, "agent.start", begin)
     yield "relaunch", earliest(map(Timestamp.of, started)) if started else "no start of a new process is recorded"
@@ -34,16 +33,14 @@ def phase_ends(plan: Plan, history: History, begin: int) -> Iterator[tuple[str, 
     yield "caught up", caught_up(plan, history, begin)
 
 
-def _detected(plan: Plan, history: History, begin: int) -> Timestamp | str:
-    """Return the moment when torchrun notices the fault: the first end of a rank that no fault hit.
+def _detected(history: History, begin: int) -> Timestamp | str:
+    """Return the moment when torchrun notices the fault: the first failed end of a rank that it has collected.
 
-    Where a fault hits every rank, it is the first end that torchrun has collected.
+    It sends SIGTERM to the others at once. How long they take to end is no part of it: a script may handle the signal.
+    A rank that ends with code 0 has not failed for torchrun (api.py, PyTorch 2.13).
     """
-    hit = {event.rank for event in history.select("fault.injecting") if event.mono >= begin}
-    ends = ends_after(history, begin)
-    if ends and len(hit) >= plan.layout.ranks:
-        return earliest(map(Timestamp.of, ends))
-    return first_healthy_end(history, begin)
+    failed = [event for event in ends_after(history, begin) if event.data.get("code") != 0]
+    return earliest(map(Timestamp.of, failed)) if failed else "no failed end of a rank is recorded"
 
 
 def _imported(plan: Plan, history: History, begin: int) -> Timestamp | str:

@@ -197,3 +197,23 @@ def test_of_several_optimizers_the_last_is_written_to_be_checked(
     said = capfd.readouterr().out
     assert "job.step_optimizer: 2 (the last of 2 optimizers (train.py:" in said
     assert "unable to count the steps" not in said
+
+
+def test_a_function_with_the_name_of_torch_save_is_not_called_by_it(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "train.py").write_text(
+        "import torch\n"
+        "def save(step, rank):\n"
+        "    torch.save({}, f'generators-{rank}.pt')\n"
+        "    if rank == 0:\n"
+        "        torch.save({}, 'model.pt')\n"
+        "for step in range(12):\n"
+        "    model(step).backward()\n"
+        "    if step % 4 == 0:\n"
+        "        save(step, rank)\n"
+    )
+    written(tmp_path, "--launch", "torchrun --nproc-per-node 2 train.py")
+    said = capfd.readouterr().out
+    assert "save (torch.save) every 4 steps in generators-{rank}.pt\n" in said
+    assert "save (torch.save) every 4 steps in model.pt, on rank 0 alone (train.py:4)" in said

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from chaos.plan.parts.resume import PlannedRestore
 from tests.kit.runs.good_run import LAST, SAVED, GoodRun, Saved, pid_of, record, state_after
 from tests.kit.runs.restored_run import HOLDERS, restored_run, slices_of
 from tests.unit.checks.judging import Judge, not_passed, said
@@ -103,3 +104,92 @@ def test_a_value_that_either_file_does_not_hold_fails(judged: Judge, order: tupl
     (initial,) = run.events("initial", attempt="resume", rank=1)
     initial["parameters"][name] = "0" * 32
     assert said(judged(run), "resume", "fail", f"parameters of rank 1 are not the file's: {name}")
+
+
+SIDE = "generators"
+GROUP = (0, 2)
+"""A replica group of the good run."""
+
+
+def beside(
+    *, every_rank: bool = False, whole: bool = True, lost: bool = False, directory: str = "checkpoint-12"
+) -> GoodRun:
+    """Rank 0 saves model and optimizer for its replica group, and each rank of it keeps a file of its own beside."""
+    run = saving()
+    run.replan(every_rank_saves=every_rank)
+    state = state_after(0, LAST)
+    state = state if whole else part_of(state, MODEL)
+    files = [
+        (0, f"checkpoint-12/{part}.ckpt", part_of(state, part)) for part in (MODEL, OPTIMIZER) if part_of(state, part)
+    ]
+    own = {"cpu": np.zeros(3, np.float32)}
+    files += [(rank, f"{directory if rank else 'checkpoint-12'}/{SIDE}_{rank}.ckpt", own) for rank in GROUP]
+    if lost:
+        files.append((2, "checkpoint-12/of_2.ckpt", part_of(state_after(2, LAST), MODEL)))
+    for place, (rank, path, content) in enumerate(files):
+        run.saved[100 + place] = Saved(f"job/{path}", content, {})
+        where: dict[str, Any] = {"attempt": "resume", "rank": rank, "pid": pid_of("resume", rank), "step": LAST}
+        for number, event in enumerate(("checkpoint.begin", "checkpoint.end")):
+            at = WITHIN + 0.005 * place + 0.001 * number
+            run.add(f"resume-rank_{rank}", record(at, event, kind="periodic", path=path, **where))
+    return run
+
+
+def test_files_that_ranks_keep_beside_the_checkpoint_need_no_parameters(judged: Judge) -> None:
+    """As a trainer does that saves for all ranks on rank 0, and the state of the generators on each."""
+    assert not_passed(judged(beside())) == []
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        {"every_rank": True},  # then no file of another rank will do
+        {"directory": "elsewhere"},
+        {"whole": False},  # the optimizer's state is nowhere
+    ],
+)
+def test_a_file_without_parameters_fails_where_nothing_beside_it_has_them(
+    judged: Judge, spoilt: dict[str, Any]
+) -> None:
+    assert said(judged(beside(**spoilt)), "checkpoint", "fail", "rank 2's file lacks parameters: ")
+
+
+def test_a_file_with_a_part_of_the_parameters_is_none_beside(judged: Judge) -> None:
+    judgement = judged(beside(lost=True))
+    assert said(judgement, "checkpoint", "fail", "rank 2's file lacks optimizer state: ")
+
+
+def loading_with_own(*, holds: bool = True, last_own: bool = True) -> GoodRun:
+    """Rank 2 goes on from rank 0's two files, and from a file of its own that rank 0's directory has."""
+    run = loading(MODEL, OPTIMIZER)
+    holders = {**HOLDERS, 2: (0, 2)}  # one rank saves for its group, so any file of the group will do
+    run.replan(every_rank_saves=False, restore=PlannedRestore(SAVED, (2,), holders))
+    path = slices_of(0).replace(f"sliced-1_{SAVED}", f"{SIDE}_2")
+    run.saved[200] = Saved(f"job/{path}", {"cpu": np.zeros(3, np.float32)}, {})
+    trained = run.only("digest", attempt="train", rank=2, step=SAVED)
+    where = {name: trained[name] for name in ("attempt", "rank", "pid", "step")}
+    for number, event in enumerate(("checkpoint.begin", "checkpoint.end"), 1):
+        times = {name: trained[name] + number for name in ("mono", "wall")}
+        run.add("train-rank_2", {"event": event, "kind": "periodic", "path": path, **where, **times})
+    for event in ("load.begin", "load.end"):
+        (last, *_) = sorted(
+            run.events(event, attempt="resume", rank=2), key=lambda entry: entry["mono"], reverse=last_own
+        )
+        at = last["mono"] + (1 if last_own else -1)
+        run.add("resume-rank_2", {**last, "path": path, "mono": at})
+    if not holds:
+        run.drop("load.begin", attempt="resume", rank=2, path=slices_of(0).replace(f"sliced-1_{SAVED}", OPTIMIZER))
+        run.drop("load.end", attempt="resume", rank=2, path=slices_of(0).replace(f"sliced-1_{SAVED}", OPTIMIZER))
+    return run
+
+
+@pytest.mark.parametrize("last_own", [True, False])
+def test_a_rank_goes_on_with_the_checkpoint_and_its_own_file_beside(judged: Judge, last_own: bool) -> None:
+    judgement = judged(loading_with_own(last_own=last_own))
+    assert said(judgement, "resume", "pass", "4 ranks compared by digest")
+    assert [finding for finding in not_passed(judgement) if finding[1] == "resume"] == []
+
+
+def test_its_own_file_beside_stands_for_no_part_of_the_checkpoint(judged: Judge) -> None:
+    judgement = judged(loading_with_own(holds=False))
+    assert said(judgement, "resume", "fail", "rank 2 goes on with parameters that its file does not hold: global_step")

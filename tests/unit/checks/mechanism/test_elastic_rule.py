@@ -376,7 +376,7 @@ def seconds(story: Story) -> dict[str, Any]:
 
 def test_the_phases_follow_one_another() -> None:
     assert seconds(good()) == {
-        "detection": 0.2,
+        "detection": 0.05,
         "stop": 0.23,
         "relaunch": 1.0,
         "import": 3.1,
@@ -395,11 +395,21 @@ def test_without_a_record_of_the_group_the_import_ends_with_the_first_load() -> 
     assert seconds(story)["import"] == text
 
 
-def test_where_a_fault_hits_every_rank_torchrun_notices_the_first_end() -> None:
+def test_a_script_that_handles_sigterm_is_not_detected_late() -> None:
+    """Torchrun collects the killed rank, and sends SIGTERM at once; the others end seconds later by an error."""
     story = good()
     for rank in set(range(RANKS)) - {KILLED}:
-        story.add(AT, "fault.injecting", rank, 100 + rank, fault="death", kind="kill")
-    assert seconds(story)["detection"] == 0.05
+        story.drop("child.exit", child_pid=100 + rank)
+        ended(story, rank, 100 + rank, AT + 2.2, code=1)
+    phases = seconds(story)
+    assert (phases["detection"], phases["stop"]) == (0.05, 2.2)
+
+
+def test_an_end_with_code_0_is_no_failure_for_torchrun() -> None:
+    story = good()
+    story.drop("child.exit", child_pid=100 + KILLED)
+    ended(story, KILLED, 100 + KILLED, AT + 0.05, code=0)
+    assert seconds(story)["detection"] == 0.2
 
 
 @pytest.mark.parametrize("event", ["child.exit", "agent.start", "train.begin", "step.begin", "step.end"])

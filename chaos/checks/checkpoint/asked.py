@@ -1,0 +1,35 @@
+"""The parameters that a periodic file has to hold: those of its rank that no other file of the same save holds."""
+
+from __future__ import annotations
+
+from chaos.checks.checkpoint.exported import is_exported
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.checkpoints.owner import OwnedCheckpoint
+from chaos.evidence.checkpoints.parameters import is_appended, is_flag, is_optimizer_state
+from chaos.evidence.checkpoints.save_parts import held_by_group, held_elsewhere
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.observe.checkpoints.saved_state import SavedState
+from chaos.plan.model import Plan
+
+
+def asked_of(
+    plan: Plan, history: History, artifacts: Artifacts, file: OwnedCheckpoint, state: SavedState, recorded: Event
+) -> list[str]:
+    """Return the parameters of a record that a file has to hold.
+
+    A file without any of them is a file beside a checkpoint, as that of a rank's generators: then the files of the
+    replica group count as well, but only if they hold all that the rank has.
+    """
+    names = names_of(recorded)
+    elsewhere = held_elsewhere(history, artifacts, file)
+    if state.digests.keys().isdisjoint(names):
+        together = elsewhere | held_by_group(plan, history, artifacts, file)
+        elsewhere = together if together.issuperset(names) else elsewhere
+    exported = is_exported(file, state, history)
+    return [name for name in names if name not in elsewhere and not (exported and is_optimizer_state(name))]
+
+
+def names_of(recorded: Event) -> list[str]:
+    """Return the parameters that a record of a rank's state has."""
+    return [name for name in recorded.data["parameters"] if not (is_flag(name) or is_appended(name))]
