@@ -10,11 +10,13 @@ from chaos.history.reader import History
 from chaos.observe.checkpoints.mindformers_layout import ITERATION, PART
 from chaos.observe.checkpoints.mindformers_records import COMMON, METADATA
 from chaos.observe.checkpoints.registered import is_part
-from chaos.plan.checkpoints.saved import MODEL, OPTIMIZER
+from chaos.plan.checkpoints.saved import INDEX, MODEL, OPTIMIZER
 
 
 def part_of(path: PurePosixPath) -> str | None:
     """Return the part of a save in this file, in the words of the parameter ``part``; None where it is not known."""
+    if path.name == INDEX:
+        return INDEX
     if ITERATION.fullmatch(path.parent.name) is None:
         return MODEL
     if path.name in (COMMON, METADATA):

@@ -50,9 +50,10 @@ Raises FaultMissed where there is none.
 class Damage(FaultKind):
     """Replaces the content of a rank's newest checkpoint; its name, mode and times stay.
 
-    Where a checkpoint is several files, in MindFormers' new layout, the parameter ``part`` of faults that hit one file
-    selects it: ``model`` (the default), ``optimizer``, ``common.json`` or ``metadata.json``. ``find`` finds another
-    file to hit. ``stale`` says that the content is the rank's older file, which the evidence then names.
+    Where a checkpoint is several files, the parameter ``part`` of faults that hit one file selects it: ``model`` (the
+    default), in MindFormers' new layout ``optimizer``, ``common.json`` or ``metadata.json``, and in a directory of
+    PyTorch's distributed checkpoints ``.metadata``. ``find`` finds another file to hit. ``stale`` says that the content
+    is the rank's older file, which the evidence then names.
     """
 
     name: str

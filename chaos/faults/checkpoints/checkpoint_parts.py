@@ -2,7 +2,7 @@
 
 ``model`` is the rank's parameters, ``optimizer`` the state of its optimizer; ``common.json`` has the facts about the
 save, ``metadata.json``, which jobs of several ranks have, says what is in which file. Elsewhere a rank's checkpoint is
-one file, ``model``, or one directory, of which each rank has written a file.
+one file, ``model``, or one directory, of which each rank has written a file, and one rank the index ``.metadata``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from chaos.faults.checkpoints.saved_files import part_of_directory
 from chaos.faults.kind import FaultMissed
 from chaos.observe.checkpoints.mindformers_layout import companion
 from chaos.observe.checkpoints.mindformers_state import optimizer_of, storage_of
-from chaos.plan.checkpoints.saved import MODEL, OPTIMIZER
+from chaos.plan.checkpoints.saved import INDEX, MODEL, OPTIMIZER
 
 
 @dataclass(frozen=True)
@@ -35,15 +35,23 @@ class Hit:
 def part_of(hit: Hit, part: object, rank: int) -> Hit:
     """Return the file of the same save with this part, and the same file of the save before, None where it has none.
 
-    Of a directory that is one checkpoint of all ranks, ``model`` is the file that the rank has written. Raises
-    FaultMissed where the newest save has none.
+    Of a directory that is one checkpoint of all ranks, ``model`` is the file that the rank has written, and
+    ``.metadata`` the index of all. Raises FaultMissed where the newest save has none.
     """
     if part == MODEL:
         return _own_part(hit, rank)
+    if part == INDEX:
+        return _index(hit)
     path = _beside(hit.path, str(part))
     if path is None:
         raise FaultMissed(f"there is no {part} beside {hit.path}: only a save of MindFormers' new layout has one")
     return Hit(path, hit.step, None if hit.older is None else _beside(hit.older, str(part)))
+
+
+def _index(hit: Hit) -> Hit:
+    if hit.path.name != INDEX:
+        raise FaultMissed(f"{hit.path} is one file: only a directory of PyTorch's distributed checkpoints has {INDEX}")
+    return Hit(hit.path, hit.step, hit.older if hit.older is not None and hit.older.name == INDEX else None)
 
 
 def _own_part(hit: Hit, rank: int) -> Hit:

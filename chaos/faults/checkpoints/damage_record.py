@@ -1,9 +1,9 @@
 """``damage-record``: removes, truncates or corrupts the record of the last checkpoint, or restores the one before; the
 checkpoints stay.
 
-The record is each rank's ``meta.json`` (MindFormers' legacy layout), ``latest_checkpointed_iteration.txt`` (new
-layout, Megatron) or ``.metadata`` (PyTorch's distributed checkpoints). ``how`` is ``remove`` (default), ``truncate``,
-``corrupt`` (one bit of every byte flipped) or ``stale`` (it names the checkpoint before the newest).
+The record is each rank's ``meta.json`` (MindFormers' legacy layout) or ``latest_checkpointed_iteration.txt`` (new
+layout, Megatron). ``how`` is ``remove`` (default), ``truncate``, ``corrupt`` (one bit of every byte flipped) or
+``stale`` (it names the checkpoint before the newest).
 
 On Ascend: storage that loses, damages or restores a small file.
 """
@@ -22,7 +22,6 @@ from chaos.faults.kind import FaultMissed, Victim
 from chaos.observe.checkpoints.layout import find_checkpoints
 from chaos.observe.checkpoints.mindformers_layout import find_trackers
 from chaos.observe.checkpoints.mindformers_records import META, TRACKER
-from chaos.observe.checkpoints.registered import directory_marks
 from chaos.observe.checkpoints.tracked_layouts import save_of
 from chaos.plan.job_effect import RECORD
 
@@ -40,18 +39,12 @@ def record_of(victim: Victim) -> Hit:
             if step is None:
                 raise FaultMissed(f"{path} does not show which checkpoint is the last")
             return Hit(path, step, None)
-    directories = [(step, path) for step, path in finished(victim) if path.name in directory_marks()]
-    if directories:
-        step, path = directories[-1]
-        return Hit(path, step, next((other for earlier, other in reversed(directories) if earlier < step), None))
     raise FaultMissed(f"rank {victim.rank} has no record of its checkpoints below {storage}")
 
 
 def changed(hit: Hit, victim: Victim) -> Iterable[bytes] | None:
     """Return the content for the record's place, None for nothing."""
     match victim.parameters.get("how", "remove"):
-        case "stale" if hit.older is not None:
-            return blocks(hit.older)
         case "stale":
             return [_before(hit, victim)]
         case "truncate":

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 
 from chaos.faults.checkpoints.plan_met import check_met
 from chaos.plan.checkpoints.periodic import newest_saved
-from chaos.plan.checkpoints.saved import METADATA, MODEL, OPTIMIZER, PARTS
+from chaos.plan.checkpoints.saved import INDEX, METADATA, MODEL, OPTIMIZER, PARTS
 from chaos.plan.draft import Draft
 from chaos.plan.problems import Problems
 from chaos.plan.recovery.outcome import Outcome
@@ -128,7 +128,14 @@ def _check_part(scenario: Scenario, fault: Scheduled, traits: JobTraits, problem
     if part == MODEL or part not in PARTS:
         return
     path = f"{fault.path}.parameters.part"
-    if traits.rank_directories:
+    if part == INDEX and not traits.shards_state:
+        problems.add(
+            path,
+            f"fault {fault.fault.id!r} hits {part}, which only PyTorch's distributed checkpoints have",
+            text=part,
+            hint="use a job of kind torch whose script saves with torch.distributed.checkpoint",
+        )
+    elif part != INDEX and traits.rank_directories:
         problems.add(
             path,
             f"fault {fault.fault.id!r} hits {part} of a checkpoint, and in this job's layout a rank's checkpoint is "

@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from chaos.plan.recovery.outcome import Outcome
     from chaos.plan.schedule import Scheduled
 
-MODEL, OPTIMIZER, COMMON, METADATA = PARTS = ("model", "optimizer", "common.json", "metadata.json")
-"""The files of a save in MindFormers' new layout. Elsewhere a rank's checkpoint is one file, ``model``."""
+MODEL, OPTIMIZER, COMMON, METADATA, INDEX = PARTS = ("model", "optimizer", "common.json", "metadata.json", ".metadata")
+"""The files of a save in MindFormers' new layout, and the index of a directory of PyTorch's distributed checkpoints.
+
+Elsewhere a rank's checkpoint, or its part of such a directory, is one file, ``model``.
+"""
 
 
 @dataclass(frozen=True)

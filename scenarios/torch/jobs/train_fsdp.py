@@ -1,13 +1,17 @@
 """A training script in PyTorch as a user has one: FSDP2 on gloo, AdamW, every rank saves its shards by DCP.
 
 It knows nothing of chaos. Each parameter is cut over all ranks or, with ``--replicas 2``, over the ranks of one of two
-replica groups (HSDP). The run is bit for bit reproducible: one thread and deterministic algorithms.
+replica groups (HSDP). The run is bit for bit reproducible: one thread and deterministic algorithms. With ``--verify``
+each checkpoint has the SHA-256 of its directory beside it, and rank 0 passes over those that have changed since:
+``checkpoint.load`` compares no checksum.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import re
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -22,10 +26,35 @@ from torch.distributed.fsdp import fully_shard
 FEATURES, CLASSES, BATCH = 16, 4, 8
 
 
-def newest(directory: Path) -> Path | None:
-    """Return the checkpoint of the latest step."""
+def newest(directory: Path, verify: bool) -> Path | None:
+    """Return the checkpoint of the latest step; with ``verify`` the latest that is as it was saved."""
     found = {int(match[1]): path for path in directory.iterdir() if (match := re.fullmatch(r"step-(\d+)", path.name))}
-    return found[max(found)] if found else None
+    latest_first = (found[step] for step in sorted(found, reverse=True))
+    return next((path for path in latest_first if not verify or is_as_saved(path)), None)
+
+
+def digest(directory: Path) -> str:
+    """Return the SHA-256 of the files of a checkpoint, with their names."""
+    whole = hashlib.sha256()
+    for path in sorted(directory.iterdir()):
+        whole.update(f"{path.name} {hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
+    return whole.hexdigest()
+
+
+def is_as_saved(path: Path) -> bool:
+    """Return whether a checkpoint has the digest that was written beside it."""
+    beside = path.with_suffix(".sha256")
+    sound = beside.is_file() and beside.read_text() == digest(path)
+    if not sound:
+        print(f"{path} is not as it was saved, passed over", flush=True)
+    return sound
+
+
+def chosen(directory: Path, verify: bool) -> Path | None:
+    """Return the checkpoint to go on from: rank 0 chooses, so that all ranks take the same."""
+    choice = [newest(directory, verify) if distributed.get_rank() == 0 else None]
+    distributed.broadcast_object_list(choice)
+    return choice[0]
 
 
 def batch(seed: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -50,6 +79,7 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--replicas", type=int, default=1, help="groups of ranks that each hold all parameters")
     options.add_argument("--pause", type=float, default=0.0, help="seconds between two steps")
+    options.add_argument("--verify", action="store_true", help="pass over checkpoints that have changed")
     options.add_argument("--directory", type=Path, default=Path("checkpoints"))
     args = options.parse_args()
     torch.manual_seed(args.seed)
@@ -71,7 +101,7 @@ def main() -> None:
 
     done = 0
     args.directory.mkdir(exist_ok=True)
-    if (path := newest(args.directory)) is not None:
+    if (path := chosen(args.directory, args.verify)) is not None:
         state = state_of(model, optimizer, schedule, 0)
         checkpoint.load(state, checkpoint_id=path)
         set_state_dict(model, optimizer, model_state_dict=state["model"], optim_state_dict=state["optimizer"])
@@ -91,7 +121,12 @@ def main() -> None:
             unfinished = args.directory / f"step-{step}.tmp"
             checkpoint.save(state_of(model, optimizer, schedule, step), checkpoint_id=unfinished)
             if rank == 0:
-                unfinished.replace(args.directory / f"step-{step}")
+                if args.verify:
+                    (args.directory / f"step-{step}.sha256").write_text(digest(unfinished))
+                path = args.directory / f"step-{step}"
+                if path.exists():  # passed over when this process began, and its step is trained again
+                    shutil.rmtree(path)
+                unfinished.replace(path)
             distributed.barrier()
         time.sleep(args.pause)
     distributed.destroy_process_group()

@@ -36,6 +36,17 @@ def test_a_script_that_compares_checksums_goes_on_from_the_checkpoint_before(cha
     assert done.run.left() == []
 
 
+def test_without_its_metadata_all_ranks_pass_a_directory_over(chaos: Chaos) -> None:
+    done = chaos.run(shipped("torch-elastic-fsdp-damaged-metadata"), "--cell", "damage=remove-checkpoint")
+    assert {check["name"] for check in checks_of(done.run.result, "unknown")} <= {"recovery"}, done
+    assert checks_of(done.run.result, "fail") == []
+    (met,) = done.run.history.select("checkpoint.damage_met")
+    assert (met.data["file"], met.data["content"]) == ("checkpoints/step-8/.metadata", "absent")
+    loads = done.run.history.select("load.end", attempt="train")
+    assert {(event.rank, Path(event.data["path"]).name) for event in loads} == {(0, "step-4"), (1, "step-4")}
+    assert done.run.left() == []
+
+
 def test_a_script_that_goes_on_from_a_flipped_bit_is_a_failure(chaos: Chaos) -> None:
     done = chaos.run(shipped(UNVERIFIED))
     assert done.code == 1, done.errors + done.output

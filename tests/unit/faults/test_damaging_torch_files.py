@@ -131,17 +131,32 @@ def test_a_directory_has_no_step_in_a_files_name(owned: RunDirectory) -> None:
         stage.kind.undo_steps("hit", [stage.victim])
 
 
-@pytest.mark.parametrize("how", ["remove", "truncate", "corrupt", "stale"])
-def test_the_metadata_is_the_record_of_a_directory(owned: RunDirectory, how: str) -> None:
-    stage = Stage(owned, "damage-record", how=how)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "rename-checkpoint"])
+def test_of_a_directory_the_metadata_alone_is_hit(owned: RunDirectory, kind: str) -> None:
+    stage = Stage(owned, kind, part=".metadata", where="header")
     directories(stage)
     before = stage.files()
     shown, between = stage.hit()
-    record = "ckpt/step_8/.metadata"
-    assert (shown["file"], shown["step"]) == (record, 8)
-    assert (record in between) == (how != "remove")
-    if how == "stale":
-        assert between[record] == before["ckpt/step_4/.metadata"]
+    index = "ckpt/step_8/.metadata"
+    assert (shown["file"], shown["step"], shown.get("older")) == (index, 8, None)
+    assert {name for name in before if before[name] != between.get(name)} == {index}
+    assert (index in between) == (kind != "remove-checkpoint")
+    if kind == "stale-checkpoint":
+        assert between[index] == before["ckpt/step_4/.metadata"]
+
+
+def test_a_checkpoint_that_is_one_file_has_no_metadata(owned: RunDirectory) -> None:
+    stage = Stage(owned, "remove-checkpoint", part=".metadata")
+    files_of_rank_0(stage)
+    with pytest.raises(FaultMissed, match=r"only a directory of PyTorch's distributed checkpoints has \.metadata"):
+        stage.kind.undo_steps("hit", [stage.victim])
+
+
+def test_a_directory_has_no_record_besides_its_metadata(owned: RunDirectory) -> None:
+    stage = Stage(owned, "damage-record")
+    directories(stage)
+    with pytest.raises(FaultMissed, match="rank 0 has no record of its checkpoints"):
+        stage.kind.undo_steps("hit", [stage.victim])
 
 
 @pytest.mark.parametrize("how", ["remove", "truncate", "corrupt", "stale"])

@@ -38,9 +38,11 @@ def test_a_damaged_file_is_read_as_it_was_saved(owned: RunDirectory, kind: str) 
     assert digest_there(stage.job / damaged[0].name) == shown["after"] != shown["before"]
 
 
-@pytest.mark.parametrize("kind", ["flip-checkpoint", "remove-checkpoint", "stale-checkpoint"])
-def test_a_directory_is_read_with_the_original_of_its_part(owned: RunDirectory, kind: str) -> None:
-    stage = Stage(owned, kind, rank=1)
+@pytest.mark.parametrize("part", ["model", ".metadata"])
+@pytest.mark.parametrize("kind", ["flip-checkpoint", "truncate-checkpoint", "remove-checkpoint", "stale-checkpoint"])
+def test_a_directory_is_read_with_the_original_of_its_part(owned: RunDirectory, kind: str, part: str) -> None:
+    where = "header" if part == ".metadata" else "data"
+    stage = Stage(owned, kind, rank=1, part=part, where=where)
     directories(stage)
     path = stage.job / "ckpt" / "step_8" / ".metadata"
     saved = read_saved_state(path)

@@ -221,6 +221,20 @@ def test_the_part_that_was_hit_is_the_planned_one(judged: Judge, file: str, part
         assert bool(said(judged(run), "injection", "unknown", f"is {part}, planned is {planned}")) == (part != planned)
 
 
+@pytest.mark.parametrize(
+    ("file", "part"), [("__0_0.distcp", "model"), (".metadata", ".metadata")], ids=["items", "metadata"]
+)
+def test_the_part_of_a_directory_that_was_hit_is_the_planned_one(judged: Judge, file: str, part: str) -> None:
+    for planned in ("model", ".metadata"):
+        run = damaged_run()
+        evidence(run)["file"] = f"checkpoints/step_8/{file}"
+        run.replan(faults=(run.plan.faults[0], replace(run.plan.faults[1], parameters={"part": planned})))
+        run.only("checkpoint.end", attempt="train", rank=VICTIM)["path"] = "checkpoints/step_8"
+        findings = judged(run)
+        assert bool(said(findings, "injection", "unknown", f"is {part}, planned is {planned}")) == (part != planned)
+        assert not said(findings, "injection", "unknown", "own history has no save of")
+
+
 def test_a_save_is_given_up_whole_where_the_same_part_of_another_one_is_loaded_instead(tmp_path: Path) -> None:
     def tried(*files: str) -> list[str]:
         """What of these counts as loaded. The optimizer's file is damaged, and no load of it comes to its end."""

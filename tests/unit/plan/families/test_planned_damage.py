@@ -213,6 +213,7 @@ def test_a_save_of_which_a_part_is_damaged_is_not_complete(plan: Planner, part: 
         (hit(1, parameters={"part": "common.json"}), False, 2, "which rank 0 writes for all"),
         (hit(0, parameters={"part": "metadata.json"}), False, 1, "in jobs of several ranks only"),
         (hit(0, kind="flip-checkpoint", parameters={"part": "common.json"}), False, 2, "and common.json holds none"),
+        (hit(0, parameters={"part": ".metadata"}), False, 2, "only PyTorch's distributed checkpoints have"),
         (hit(0, parameters={"part": "index"}), False, 2, "part of a truncate-checkpoint cannot be 'index'"),
         (hit(0, kind="rename-checkpoint", parameters={"part": "model"}), True, 2, "has no parameter 'part'"),
     ],
@@ -222,6 +223,23 @@ def test_a_part_that_is_not_there_is_refused(
 ) -> None:
     faults = (power(ranks=tuple(range(ranks))), damage)
     assert said in mindformers(plan, legacy=legacy, form=None).refused(*faults, cluster={"ranks": ranks}, job=JOB)
+
+
+def test_the_metadata_of_a_directory_is_damage_to_the_checkpoint_of_all(plan: Planner) -> None:
+    plan.traits = JobTraits(
+        frozenset(PHASE_ORDER), None, resumes_periodic=True, own_script=False, file_format=None, shards_state=True
+    )
+    job = {**JOB, "script": "train.py"}
+    lost = hit(0, kind="remove-checkpoint", parameters={"part": ".metadata"})
+    stated = {"resume": {"step": 5}}
+    restore = plan(power(), lost, cluster=CLUSTER, job=job, expect=stated).resume.restore
+    assert restore is not None and (restore.step, restore.damaged) == (4, {0: 8})
+    other = hit(1, kind="remove-checkpoint", parameters={"part": ".metadata"})
+    assert "which rank 0 writes for all" in plan.refused(power(), other, cluster=CLUSTER, job=job, expect=stated)
+    flip = hit(0, kind="flip-checkpoint", parameters={"part": ".metadata"})
+    assert ".metadata holds none" in plan.refused(power(), flip, cluster=CLUSTER, job=job, expect=stated)
+    cut = hit(0, parameters={"part": "optimizer"})
+    assert "a rank's checkpoint is one file" in plan.refused(power(), cut, cluster=CLUSTER, job=job, expect=stated)
 
 
 @pytest.mark.parametrize(
