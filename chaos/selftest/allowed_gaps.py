@@ -21,7 +21,7 @@ Bases are separated by spaces. Events ``of rank R`` are those of that rank alone
 needed, and the events of this rank never are. All others are of any rank.
 """
 
-_ELASTIC = "live-torch-elastic live-torch-fsdp live-torch-hsdp live-torch-zero"
+_ELASTIC = "live-torch-elastic live-torch-elastic-damage live-torch-fsdp live-torch-hsdp live-torch-zero"
 _RESUMED = "live-torch-damage live-torch-resume"
 _UNNOTICED = "live-torch-spike"
 _TORCH = f"{_ELASTIC} {_RESUMED} {_UNNOTICED}"
@@ -32,8 +32,11 @@ _ALL = (
 )
 """All bases with a fault-free run beside them, but for that of replica groups."""
 
-_FT = "torchft-kill-group"
-"""Its groups 0 and 2 train on in their processes."""
+_STOPPED, _ALONE = "torchft-suspend-between-steps", "torchft-kill-lighthouse"
+_FT = f"torchft-kill-group {_STOPPED}"
+"""Their groups 0 and 2 train on in their processes, and the group that is stopped for a time in its own."""
+_TORCHFT = f"{_FT} {_ALONE}"
+"""Where the lighthouse is killed all groups train in one process each, and end."""
 
 ALLOWED_GAPS: AllowedGaps = MappingProxyType(
     {
@@ -57,6 +60,7 @@ ALLOWED_GAPS: AllowedGaps = MappingProxyType(
         },
         "Only a group that is started again has a phase import.": {
             "group.ready of rank 0 in attempt train": _FT,
+            "group.ready of rank 1 in attempt train": _STOPPED,
             "group.ready of rank 2 in attempt train": _FT,
         },
         "The file holds the saved state, and the loaded state is compared with it.": {
@@ -73,12 +77,13 @@ ALLOWED_GAPS: AllowedGaps = MappingProxyType(
         "The states after every step before the fault are compared, too.": {
             "initial in attempt train": f"exit harmless held host-reboot in-vain live-plain-damage {_RESUMED} "
             f"{_UNNOTICED} slices tsp ttp",
-            "initial of rank 0 in attempt train": _FT,
-            "initial of rank 2 in attempt train": _FT,
-            "the baseline's initial in attempt train": f"{_ALL} {_FT}",
+            "initial of rank 0 in attempt train": _TORCHFT,
+            "initial of rank 1 in attempt train": _ALONE,
+            "initial of rank 2 in attempt train": _TORCHFT,
+            "the baseline's initial in attempt train": f"{_ALL} {_TORCHFT}",
         },
         "The harness records a rank's exit status, too; only a restart of all ranks needs the launcher's record.": {
-            "child.exit in attempt train": f"arf exit {_RESUMED} {_UNNOTICED} {_FT} uce",
+            "child.exit in attempt train": f"arf exit {_RESUMED} {_UNNOTICED} {_TORCHFT} uce",
             "child.exit in attempt resume": _RESUMED,
         },
         "In a launch that must fail the ranks' own exits count.": {
@@ -95,14 +100,15 @@ ALLOWED_GAPS: AllowedGaps = MappingProxyType(
         "The steps of the first launch begin with 1.": {
             "train.begin in attempt train": f"held host-reboot in-vain live-plain-damage {_RESUMED} {_UNNOTICED} "
             "slices ttp",
-            "train.begin of rank 0 in attempt train": _FT,
-            "train.begin of rank 2 in attempt train": _FT,
+            "train.begin of rank 0 in attempt train": _TORCHFT,
+            "train.begin of rank 1 in attempt train": _ALONE,
+            "train.begin of rank 2 in attempt train": _TORCHFT,
         },
         "No launch goes on from a launch that just ends: its steps count by the digests after them.": {
             "step.begin of rank 0 in attempt train": "exit",
             "step.begin of rank 2 in attempt train": "exit",
             "step.begin of rank 3 in attempt train": "exit",
-            "step.end in attempt train": "exit",
+            "step.end in attempt train": f"exit {_ALONE}",
         },
         "The record of the cluster shows, too, that the job ran in pods.": {
             "ranks.placed": "pods",
@@ -112,22 +118,23 @@ ALLOWED_GAPS: AllowedGaps = MappingProxyType(
             "train.end in attempt resume": f"live-plain-damage {_RESUMED} slices ttp",
         },
         "The number of updates in a step only adds suspicion if the scenario says that it is one.": {
-            "the baseline's train.begin in attempt train": f"{_ALL} {_FT}",
+            "the baseline's train.begin in attempt train": f"{_ALL} {_TORCHFT}",
         },
         "The end and the digest of a step show that it was trained.": {
-            "step.begin of rank 0 in attempt train": _FT,
-            "step.begin of rank 2 in attempt train": _FT,
-            "the baseline's step.begin in attempt train": f"{_ALL} {_FT}",
+            "step.begin of rank 0 in attempt train": _TORCHFT,
+            "step.begin of rank 1 in attempt train": f"{_ALONE} {_STOPPED}",
+            "step.begin of rank 2 in attempt train": _TORCHFT,
+            "the baseline's step.begin in attempt train": f"{_ALL} {_TORCHFT}",
         },
         "The first line of a file: a file without it is refused as a whole.": {
-            "writer.start": f"{_ALL} {_FT}",
-            "writer.start in attempt train": f"{_ALL.replace('host-reboot ', '')} {_FT}",
+            "writer.start": f"{_ALL} {_TORCHFT}",
+            "writer.start in attempt train": f"{_ALL.replace('host-reboot ', '')} {_TORCHFT}",
             "writer.start of rank 0 in attempt train": "host-reboot",
             "writer.start of rank 1 in attempt train": "host-reboot",
             "writer.start in attempt resume": f"held host-reboot in-vain live-plain-damage {_RESUMED} pods "
             "slices tolerant ttp",
-            "the baseline's writer.start": f"{_ALL} {_FT}",
-            "the baseline's writer.start in attempt train": f"{_ALL} {_FT}",
+            "the baseline's writer.start": f"{_ALL} {_TORCHFT}",
+            "the baseline's writer.start in attempt train": f"{_ALL} {_TORCHFT}",
         },
     }
 )

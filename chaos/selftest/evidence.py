@@ -163,7 +163,10 @@ _HARNESS = "history/harness.jsonl"
 _SDK_LOG = "logs/train/ttp*"
 
 _SOURCES: Sequence[_Source] = (
-    _Source("the history of the ranks", (_OWN,), ("history", "injection", "loss", "consistency")),
+    _Source("the history of the ranks", (_OWN,), ("history", "loss", "consistency")),
+    _Source(
+        "the history of the ranks", (_OWN,), ("injection",), lambda plan: any(fault.ranks for fault in plan.faults)
+    ),
     _Source("the history of the ranks", (_OWN,), ("resume",), _goes_on),
     _Source("the history of the ranks", (_OWN,), ("checkpoint",), lambda plan: bool(plan.checkpoint)),
     # Of an end-of-life save the SDK's log tells as much.

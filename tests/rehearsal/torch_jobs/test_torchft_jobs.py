@@ -106,7 +106,8 @@ def test_a_stopped_group_is_healed_in_its_own_process_or_shows_the_known_finding
     assert any("rank 0 was replaced" in seen for seen in reasons(done)), "F-19: a healthy group has ended"
 
 
-def test_the_recorded_run_of_the_selftest_is_as_one_made_today(fresh: Chaos, tmp_path: Path) -> None:
-    done = fresh.run(SHIPPED / "torch" / f"{SCENARIO}.yaml")
+@pytest.mark.parametrize("base", [SCENARIO, "torchft-kill-lighthouse", "torchft-suspend-between-steps"])
+def test_the_recorded_run_of_the_selftest_is_as_one_made_today(fresh: Chaos, tmp_path: Path, base: str) -> None:
+    done = fresh.run(SHIPPED / "torch" / f"{base}.yaml")
     assert done.code == 0, done
-    hold_against(SCENARIO, done.run.path, tmp_path)
+    hold_against(base, done.run.path, tmp_path)
