@@ -336,7 +336,7 @@ class CellRun:
 
     def _resume(self, session: Session, launches: Launches) -> None:
         if not _look(session, launches.traits):
-            reason = f"no finished {_kind_of_saves(session)} checkpoint was saved"
+            reason = f"no finished {_kind_of_saves(session)} checkpoint is recorded"
             session.history.record("resume.skipped", attempt="resume", reason=reason)
             return
         self._begun().changed()

@@ -51,7 +51,7 @@ def stalled(history: History) -> Measure:
         if event.data.get("kind") == "periodic" and (until is None or event.mono < until)
     ]
     if not begins:
-        return Measure(None, "no periodic checkpoint was saved")
+        return Measure(None, "no periodic checkpoint is recorded")
     total: dict[int | None, int] = {}
     ends = [event for event in history.select("checkpoint.end", attempt=TRAIN) if event.data.get("kind") == "periodic"]
     for begin in begins:

@@ -70,7 +70,7 @@ def test_the_slowest_rank_says_how_long_training_stood_still(tmp_path: Path) -> 
 
 def test_end_of_life_checkpoints_take_no_time_from_training(tmp_path: Path) -> None:
     measured = stalled(history(good_run(), tmp_path))
-    assert (measured.value, measured.reason) == (None, "no periodic checkpoint was saved")
+    assert (measured.value, measured.reason) == (None, "no periodic checkpoint is recorded")
 
 
 def test_a_save_without_an_end_is_not_measured(tmp_path: Path) -> None:
