@@ -55,8 +55,12 @@ DEFECTS = (
     ),
     _defect(
         "elastic-survivor-fails-silently",
-        "Rank 0 ends with exit code 1. Neither an error of it nor a signal of torchrun is recorded.",
-        chain(_failed(), rewritten("logs/train/msrun.log", _unclosed)),
+        "Rank 0 ends with exit code 1. No error of it, no signal of torchrun and no log of it are left.",
+        chain(
+            _failed(),
+            rewritten("logs/train/msrun.log", _unclosed),
+            rewritten("logs/train/worker_0.before-1.log", lambda _: b""),
+        ),
         "rank 0: exit code 1, and no error of it is recorded",
         verdict="unknown",
     ),
