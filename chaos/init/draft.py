@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 from chaos.base.refusal import Refused
 from chaos.init.conditions import Unit
-from chaos.init.device import ASCEND, CPU, Device
+from chaos.init.device import ASCEND, CPU, GPU, Device
 from chaos.init.entries import Ask, Draft, Entry, Launcher, Wishes
 from chaos.init.loops import product
 from chaos.init.own_launch import OwnLaunch
@@ -25,19 +26,27 @@ _LEAST_APART = 2
 """Steps behind a save, at least, of a fault after which the launcher restarts: another rank may still save in the next
 step."""
 
+_SHORT = {ASCEND: "NPU", GPU: "GPU"}
+
 _SURE_POINTS = 6
 """Points from which an option is taken for that of the resume without asking."""
 
 
 def draft(
-    survey: Survey, wishes: Wishes, kind: ScriptJob, *, npu: bool, ask: Ask | None, own: OwnLaunch | None = None
+    survey: Survey,
+    wishes: Wishes,
+    kind: ScriptJob,
+    *,
+    here: Collection[str],
+    ask: Ask | None,
+    own: OwnLaunch | None = None,
 ) -> Draft:
     """Return the scenario of a job.
 
-    ``kind`` is the job kind of such scripts, ``npu`` says that devices are here, ``own`` is the user's launcher.
+    ``kind`` is the job kind of such scripts, ``here`` are the devices of this machine, ``own`` is the user's launcher.
     """
     ranks = _ranks(survey, wishes, ask)
-    arguments, chosen = _arguments(survey, wishes, survey.device, npu=npu)
+    arguments, chosen = _arguments(survey, wishes, survey.device, here)
     steps, interval = _steps_and_interval(survey, wishes, ranks.value, ask)
     resumes, resume_arguments = _resume(survey, wishes, interval, ask)
     if interval is not None and interval.value >= steps.value:
@@ -98,21 +107,25 @@ def _ranks(survey: Survey, wishes: Wishes, ask: Ask | None) -> Entry:
     return Entry(2, "no launch line says how many", guessed=True)
 
 
-def _arguments(survey: Survey, wishes: Wishes, device: Device | None, *, npu: bool) -> tuple[Entry, Entry]:
+def _arguments(survey: Survey, wishes: Wishes, device: Device | None, here: Collection[str]) -> tuple[Entry, Entry]:
     """Return the arguments of the script and the device that it trains on."""
     before = ("", *survey.arguments)
     words = [_in_full(word, place, survey.directory) for place, word in zip(before, survey.arguments, strict=False)]
     origin = survey.launch.where if survey.launch is not None else ""
     guessed = bool(survey.launch and [word for word in survey.launch.unknown if word not in ("$@", "$*")])
     chosen = Entry(CPU, "nothing in the script names another") if device is None else Entry(device.name, device.where)
+    absent = device is not None and device.name != CPU and device.name not in here
+    if device is not None and device.if_there and absent:
+        chosen = Entry(CPU, f"{device.where}: this machine has no {_SHORT[device.name]}")
     if wishes.device is not None:
         chosen = Entry(wishes.device, "--device")
-    device_name = str(wishes.device or (ASCEND if npu else CPU))
-    if device is not None and device.option and device.name != device_name and (wishes.device is not None or not npu):
+    device_name = str(wishes.device or (CPU if absent or device is None else device.name))
+    if device is not None and device.option and device.name != device_name:
         words = [word for word in words if not word.startswith(f"{device.option}=")]
-        words.append(f"{device.option}={device_name}")
-        origin, guessed = f"{origin}; {device.option} since this machine has no NPU".lstrip("; "), True
-        chosen = Entry(device_name, f"{device.option}={device_name}")
+        words.append(f"{device.option}={device.spelled(device_name)}")
+        why = f" since this machine has no {_SHORT[device.name]}" if wishes.device is None else " by --device"
+        origin, guessed = f"{origin}; {device.option}{why}".lstrip("; "), True
+        chosen = Entry(device_name, f"{device.option}={device.spelled(device_name)}")
     for path in survey.paths:
         if path.option and not any(word.partition("=")[0] == path.option for word in words):
             words.append(f"{path.option}={survey.directory / path.text}")

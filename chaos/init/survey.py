@@ -18,13 +18,16 @@ from chaos.init.paths import RelativePath, relative_paths
 from chaos.init.resume import ResumeOption, resume_options
 from chaos.init.source import Source, UnreadableSource, imports, read_source, read_with_modules, shown
 from chaos.init.torch.batches import Batches, read_batches
+from chaos.init.torch.device import read_torch_device
 from chaos.init.torch.shards import Shards, read_shards
 from chaos.init.torch.trainer import read_trainer
 from chaos.init.values import Values
 
 FRAMEWORK = "mindspore"
 
-_OTHERS = ("torch", "tensorflow", "jax", "paddle")
+TORCH = "torch"
+
+_OTHERS = (TORCH, "tensorflow", "jax", "paddle")
 
 _MOST_SCRIPTS = 200
 """Most Python files of a directory that are looked into."""
@@ -117,6 +120,7 @@ def _survey(directory: Path, script: Path, launch: LaunchLine | None, arguments:
     if not saved and (trainer := read_trainer(sources, values)) is not None:
         saved, loaded = list(trainer.saves), list(trainer.loads)
         resumes = resumes if trainer.resume is None else [trainer.resume]
+    device = read_device(sources, known, values)
     return Survey(
         directory,
         script,
@@ -130,7 +134,7 @@ def _survey(directory: Path, script: Path, launch: LaunchLine | None, arguments:
         tuple(resumes),
         read_layout(sources, values),
         read_shards(sources, values),
-        read_device(sources, known, values),
+        device if device is not None or framework != TORCH else read_torch_device(sources),
         tuple(signs_of_noise(sources)),
         tuple(signs_without_seed(sources, framework)),
         read_batches(sources, values),

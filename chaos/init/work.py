@@ -9,14 +9,16 @@ from pathlib import Path
 from chaos.base.refusal import Refused
 from chaos.doctor.npu import npu
 from chaos.init.choice import choose_script
+from chaos.init.device import ASCEND, GPU
 from chaos.init.draft import draft
 from chaos.init.entries import Ask, Draft, Wishes
 from chaos.init.own_launch import OwnLaunch, own_launch
 from chaos.init.place import tried
-from chaos.init.survey import Survey, launch_of, survey
+from chaos.init.survey import TORCH, Survey, launch_of, survey
 from chaos.init.text import scenario_text
 from chaos.jobs.kind import job_kinds
 from chaos.jobs.script_job import ScriptJob
+from chaos.jobs.torch.devices import gpu
 from chaos.machine.probe import Machine
 from chaos.run.prepare.prepare import known_names, plan_cell
 from chaos.scenario.errors import ScenarioError
@@ -56,11 +58,19 @@ def work_out(
     chosen = choose_script(directory, named, ask)
     line = launch_of(directory, chosen) if own is None else own.line
     job = survey(directory, chosen, line, arguments)
-    drafted = draft(job, wishes, _kind_of(job.framework), npu=npu(Machine()).ok, ask=ask, own=own)
+    drafted = draft(job, wishes, _kind_of(job.framework), here=_devices_here(job), ask=ask, own=own)
     text = scenario_text(drafted)
     result = WorkedOut(job, drafted, text, own)
     _check(result)
     return result
+
+
+def _devices_here(job: Survey) -> frozenset[str]:
+    """Return the devices of this machine. PyTorch is asked for a GPU only where the job may train on it."""
+    machine = Machine()
+    may_use = job.framework == TORCH and job.device is not None and job.device.name == GPU
+    found = {ASCEND: npu(machine).ok, GPU: may_use and gpu(machine).ok}
+    return frozenset(name for name, there in found.items() if there)
 
 
 def _kind_of(framework: str) -> ScriptJob:

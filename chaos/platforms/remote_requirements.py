@@ -20,7 +20,7 @@ MODULES = frozenset({"mindspore", "mindformers", "mindio_ttp", "numpy", "torch"}
 """Needs of jobs that are modules of Python."""
 
 MET_THERE: Mapping[str, str] = MappingProxyType(
-    dict.fromkeys((*sorted(MODULES), "msrun", "npu"), "the machines that the ranks run on")
+    dict.fromkeys((*sorted(MODULES), "msrun", "npu", "gpu"), "the machines that the ranks run on")
 )
 """Needs of jobs (keys of chaos.doctor.PROBES) that the harness's machine need not meet, and who meets them."""
 

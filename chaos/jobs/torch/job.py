@@ -1,7 +1,7 @@
 """The job kind ``torch``: a user's own training script in PyTorch, under torchrun. All its parts are genuine.
 
 PYTHONPATH loads the agent, which observes optimizers, forward and backward runs, ``torch.save`` and ``torch.load``.
-Nothing here asks for a device: the script may train on a CPU, on NPUs or on GPUs.
+The script may train on a CPU, on NPUs or on GPUs (``job.device``).
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import Any
 from chaos.jobs.kind import Command, Launch
 from chaos.jobs.mindspeed.hint import unplanned_switches
 from chaos.jobs.script_job import ScriptJob
+from chaos.jobs.torch.devices import GPU, gpu, gpus_of
 from chaos.jobs.torch.drawn import draw_job, scripts
 from chaos.jobs.torch.interpreter import interpreter, releases
 from chaos.jobs.torch.probe import interpreter_probe, torch
@@ -51,7 +52,7 @@ class TorchJob(ScriptJob):
         ),
         checkpoint_form=None,
         resumes_periodic=True,
-        devices=frozenset({"CPU", "Ascend"}),
+        devices=frozenset({"CPU", "Ascend", "GPU"}),
         genuine=True,
         alters=frozenset({"gradient", "loss", "weight"}),
         spikes=frozenset({"factor"}),
@@ -80,7 +81,7 @@ class TorchJob(ScriptJob):
     )
     examples: Mapping[str, Mapping[str, Any]] = {}
     needs = ("torch",)
-    probes = MappingProxyType({"torch": torch})
+    probes = MappingProxyType({"torch": torch, "gpu": gpu})
     ports = 1
     extensions = (
         "chaos.agent.torch.alterations",
@@ -94,9 +95,14 @@ class TorchJob(ScriptJob):
         return interpreter(scenario, directory)
 
     def needs_for(self, scenario: Scenario) -> tuple[str, ...]:
-        """Leave PyTorch out where another interpreter than the harness's has it (:meth:`missing_files`)."""
+        """Return also a GPU, if the job trains on it; neither where another interpreter is asked for both.
+
+        It is asked by :meth:`missing_files`.
+        """
         needs = super().needs_for(scenario)
-        return needs if scenario.job.python is None else tuple(need for need in needs if need != self.framework_need)
+        if scenario.job.python is not None:
+            return tuple(need for need in needs if need != self.framework_need)
+        return (*needs, "gpu") if scenario.job.device == GPU else needs
 
     def missing_files(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
         """Yield the script, if it cannot be read, and the interpreter, if it cannot run the script."""
@@ -109,13 +115,15 @@ class TorchJob(ScriptJob):
         return interpreter_probe(scenario, directory)
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
-        """Return also the interpreter's releases: another PyTorch may sum in another order."""
+        """Return also the interpreter's releases and GPUs: another PyTorch or GPU may sum in another order."""
         python = interpreter(scenario, scenario_directory)
         if python is None:
             version = version_of("torch")
             found = {} if version is None else {"torch": version}
         else:
             found = {"interpreter": str(python), **releases(python)}
+        if scenario.job.device == GPU:
+            found["GPUs"] = gpus_of(python)
         return {**super().fingerprint(scenario, scenario_directory), **found}
 
     def environment(self, launch: Launch) -> Mapping[str, str]:

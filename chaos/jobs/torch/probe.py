@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from chaos.jobs.kind import JobError
+from chaos.jobs.torch.devices import GPU, NO_GPU, described, devices
 from chaos.jobs.torch.interpreter import OLDEST, interpreter, releases
 from chaos.machine.probe import Machine, Probe
 from chaos.scenario.models.scenario import Scenario
@@ -64,4 +65,11 @@ def interpreter_probe(scenario: Scenario, directory: Path) -> Probe | None:
         first = ".".join(map(str, FIRST))
         return Probe(need, False, f"{python}: PyTorch: {torch_found.seen}", f"{first} and later will do")
     numpy = f", numpy {found['numpy']}" if "numpy" in found else ""
-    return Probe(need, True, f"Python {release}{numpy}, PyTorch {torch_found.seen}")
+    seen = f"Python {release}{numpy}, PyTorch {torch_found.seen}"
+    if scenario.job.device != GPU:
+        return Probe(need, True, seen)
+    try:
+        gpus = devices(python)
+    except JobError as error:
+        return Probe(need, False, str(error), NO_GPU)
+    return Probe(need, bool(gpus), f"{seen}; {described(gpus)}", "" if gpus else NO_GPU)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from chaos.mechanisms.elastic.plan import SHUTDOWN, group_timeout, is_silent, leaves_well
+from chaos.mechanisms.elastic.plan import SHUTDOWN, awaits_timeout, group_timeout, is_silent, leaves_well
 from chaos.mechanisms.restart import HARDWARE
 from chaos.plan.budgets import Profile
 from chaos.plan.schedule import Scheduled
@@ -57,7 +57,7 @@ def longer(scenario: Scenario, faults: Sequence[Scheduled]) -> Mapping[str, floa
     detection, stop = scenario.job.torchrun.monitor_interval, 0.0
     if any(fault.raised or is_silent(fault) or leaves_well(fault) for fault in faults):
         detection += INTERPRETER_END
-    if any(is_silent(fault) for fault in faults):
+    if any(awaits_timeout(scenario, fault) for fault in faults):
         detection += group_timeout(scenario)
     if any(fault.effect.suspends for fault in faults):
         stop += SHUTDOWN

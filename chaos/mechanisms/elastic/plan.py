@@ -99,6 +99,15 @@ def leaves_well(fault: Scheduled) -> bool:
     return fault.effect.ends and fault.fault.parameters.get("code") == 0
 
 
+def awaits_timeout(scenario: Scenario, fault: Scheduled) -> bool:
+    """Return whether a fault is noticed only when the collectives of the other ranks give up.
+
+    gloo reports a closed connection at once. The collectives of a device wait for the timeout of their process group:
+    a watchdog looks at it (PyTorch, ProcessGroupNCCL; torch_npu, ProcessGroupHCCL). It was not seen.
+    """
+    return is_silent(fault) or (scenario.job.device != "CPU" and leaves_well(fault))
+
+
 def group_timeout(scenario: Scenario) -> float:
     """Return the stated timeout of the process group in seconds; 0 where the scenario states none."""
     return scenario.job.torchrun.group_timeout or 0.0
@@ -106,7 +115,7 @@ def group_timeout(scenario: Scenario) -> float:
 
 def _noticed(scenario: Scenario, incident: Incident) -> str:
     """Return who notices faults that torchrun does not notice by itself; empty where it does."""
-    silent = [fault for fault in incident.faults if is_silent(fault)]
+    silent = [fault for fault in incident.faults if awaits_timeout(scenario, fault)]
     quiet = [fault for fault in incident.faults if leaves_well(fault)]
     if silent:
         text = (
@@ -124,13 +133,9 @@ def _noticed(scenario: Scenario, incident: Incident) -> str:
 
 
 def _check_noticed(context: Context, incident: Incident) -> None:
-    """Note ranks that only other ranks can notice, where nothing says when these give up.
-
-    gloo reports a closed connection at once. What the collectives of a device do was not seen.
-    """
+    """Note ranks that only other ranks can notice, where nothing says when these give up."""
     scenario = context.scenario
-    on_device = scenario.job.device != "CPU"
-    unnoticed = [fault for fault in incident.faults if is_silent(fault) or (on_device and leaves_well(fault))]
+    unnoticed = [fault for fault in incident.faults if awaits_timeout(scenario, fault)]
     if not unnoticed or group_timeout(scenario):
         return
     fault = unnoticed[0]

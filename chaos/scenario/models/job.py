@@ -138,9 +138,9 @@ class Job(Model):
             "mindformers, or another registered kind."
         ),
     )
-    device: Literal["CPU", "Ascend"] = Field(
+    device: Literal["CPU", "Ascend", "GPU"] = Field(
         "CPU",
-        description="Device that the script trains on. On Ascend mechanisms and budgets are the vendor's.",
+        description="Device that the script trains on; GPU with kind torch. On Ascend mechanisms are the vendor's.",
     )
     launcher: Literal["msrun"] = Field("msrun", description="Program that starts the ranks of MindSpore.")
     command: Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Field(min_length=1)] | None = Field(
@@ -270,7 +270,7 @@ class Job(Model):
     timings: Literal["fast", "vendor", "hardware"] = Field(
         "fast",
         description=(
-            "Timing profile: fast or vendor of the SDK stand-in, or hardware, the vendor's budgets (default on Ascend)."
+            "Timing profile: fast or vendor (SDK stand-in), or hardware, the vendor's budgets (default on a device)."
         ),
     )
     hccl: Hccl | None = Field(None, description="Timeout and watchdog of the collectives. Default: neither.")
@@ -291,7 +291,7 @@ class Job(Model):
     @classmethod
     def _fill_in_for_agent(cls, data: Any) -> Any:
         """Fill in for an agent: the controller is in it, and strategies and mechanisms follow from each other."""
-        if isinstance(data, dict) and data.get("device") == "Ascend":
+        if isinstance(data, dict) and data.get("device") in ("Ascend", "GPU"):
             data = {"timings": "hardware", **data}
         if not isinstance(data, dict) or data.get("agent") is not True:
             return data

@@ -102,8 +102,8 @@ def test_a_reports_directory_below_a_file_is_refused(tmp_path: Path) -> None:
 
 
 def test_an_unknown_need_is_an_error(tmp_path: Path) -> None:
-    with pytest.raises(KeyError, match="no probe for gpu"):
-        probe(["gpu"], machine(tmp_path))
+    with pytest.raises(KeyError, match="no probe for tpu"):
+        probe(["tpu"], machine(tmp_path))
 
 
 def test_needs_are_those_of_all_parts_after_the_base() -> None:

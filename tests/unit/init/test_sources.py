@@ -122,7 +122,7 @@ def test_every_rank_is_said_to_save_only_where_no_test_looks_at_the_rank(
     tmp_path: Path, guard: str, savers: str | None
 ) -> None:
     save = f"if step % 2 == 0 and {guard}:\n    ms.save_checkpoint(net, f'ckpt/rank_{{rank}}.ckpt')\n"
-    drafted = draft(read(tmp_path, save), Wishes(fault="kill"), KIND, npu=False, ask=None)
+    drafted = draft(read(tmp_path, save), Wishes(fault="kill"), KIND, here=(), ask=None)
     assert (drafted.savers and drafted.savers.value) == savers
 
 

@@ -43,7 +43,7 @@ _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 @click.option("--pipeline-stages", type=click.IntRange(min=1), help="Stages of the pipeline. Default: no pipeline.")
 @click.option("--model-parallel", type=click.IntRange(min=1), help="Ranks that share each layer. Default: none do.")
 @click.option("--sharded-optimizer", is_flag=True, help="The ranks share the optimizer's state among them.")
-@click.option("--device", type=click.Choice(["CPU", "Ascend"]), help="The device that it trains on.")
+@click.option("--device", type=click.Choice(["CPU", "Ascend", "GPU"]), help="The device that it trains on.")
 @click.option(
     "--fault",
     default=_FAULT,

@@ -32,7 +32,7 @@ def plan() -> Planner:
         frozenset(PHASE_ORDER),
         None,
         resumes_periodic=True,
-        devices=frozenset({"CPU", "Ascend"}),
+        devices=frozenset({"CPU", "Ascend", "GPU"}),
         genuine=True,
         own_script=False,
         mindspore=False,
@@ -202,11 +202,23 @@ def test_the_plan_says_who_notices_a_silent_rank(plan: Planner) -> None:
     assert "takes exit code 0 of rank 2 for the end of the training" in quiet
 
 
-def test_on_a_device_exit_code_0_needs_the_timeout_of_the_others(plan: Planner) -> None:
-    quiet = fault(EXIT, 7, parameters={"code": 0})
-    assert "time out, and the scenario does not say when" in plan.refused(quiet, job={**JOB, "device": "Ascend"})
-    found = plan(quiet, job={**JOB, "device": "Ascend", "torchrun": TEN})
+@pytest.mark.parametrize("device", ["Ascend", "GPU"])
+def test_on_a_device_exit_code_0_needs_the_timeout_of_the_others(plan: Planner, device: str) -> None:
+    quiet, job = fault(EXIT, 7, parameters={"code": 0}), {**JOB, "device": device, "timings": "fast"}
+    assert "time out, and the scenario does not say when" in plan.refused(quiet, job=job)
+    found = plan(quiet, job={**job, "torchrun": TEN})
     assert found.response.mechanism == "ELASTIC"
+    assert found.response.budget.phases["detection"] == pytest.approx(26.1), "10 s later than on a CPU"
+    reasons = " ".join(found.explanation.reasons)
+    assert "until the collectives of the other ranks give up after 10 s (job.torchrun.group_timeout)" in reasons
+    assert "lose their connections" not in reasons
+
+
+@pytest.mark.parametrize("device", ["Ascend", "GPU"])
+def test_a_job_on_a_device_has_the_budgets_of_hardware(plan: Planner, device: str) -> None:
+    budget = plan(kill(7), job={**JOB, "device": device}).response.budget
+    assert budget.total == pytest.approx(600.1)
+    assert not budget.phases, "the vendor states no time of a phase"
 
 
 def test_an_open_trigger_is_refused(plan: Planner) -> None:
