@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -128,6 +128,14 @@ class JobKind(ABC):
     @abstractmethod
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
         """Return the facts in the job's own files that decide about its losses; they are part of the baseline's key."""
+
+    def traits_for(self, scenario: Scenario, directory: Path, elsewhere: Collection[str]) -> JobTraits:
+        """Return the traits of a scenario's job, if they depend on its keys or on the installed packages.
+
+        ``directory`` is the scenario's. ``elsewhere`` are the needs that other machines than this one meet.
+        """
+        del scenario, directory, elsewhere
+        return self.traits
 
     def needs_for(self, scenario: Scenario) -> tuple[str, ...]:
         """Return names of the probes that this scenario's job needs, if one scenario needs less than another."""

@@ -62,6 +62,7 @@ class JobTraits:
     ``optimizers`` says that its agent sees the updates of each optimizer of a script (``job.step_optimizer``).
     ``seeds`` says that its agent can seed the generators of a script that seeds none (``job.seed_at_start``).
     ``launcher_restarts`` says that its launcher stays while the ranks train, and can start all of them again.
+    ``lost_starts`` says why ranks that its launcher starts again would not meet; empty where they do.
     ``coordinators`` are the roles of its processes beside the ranks without which no rank trains on.
     ``shards_state`` says that its ranks may hold shards of the state, and that the agent records which of them do.
     """
@@ -109,5 +110,6 @@ class JobTraits:
     optimizers: bool = False
     seeds: bool = False
     launcher_restarts: bool = False
+    lost_starts: str = ""
     shards_state: bool = False
     coordinators: frozenset[str] = frozenset()

@@ -7,19 +7,21 @@ The script may train on a CPU, on NPUs or on GPUs (``job.device``).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
 from typing import Any
 
-from chaos.jobs.kind import Command, Launch
+from chaos.jobs.kind import Command, JobError, Launch
 from chaos.jobs.mindspeed.hint import unplanned_switches
 from chaos.jobs.script_job import ScriptJob
 from chaos.jobs.torch.devices import GPU, gpu, gpus_of
 from chaos.jobs.torch.drawn import draw_job, scripts
 from chaos.jobs.torch.interpreter import interpreter, releases
 from chaos.jobs.torch.probe import interpreter_probe, torch
+from chaos.jobs.torch.stores import lost_starts
 from chaos.jobs.torch.torchrun import torchrun_argv, torchrun_environment
 from chaos.machine.probe import Probe, version_of
 from chaos.plan.traits import JobTraits
@@ -125,6 +127,19 @@ class TorchJob(ScriptJob):
         if scenario.job.device == GPU:
             found["GPUs"] = gpus_of(python)
         return {**super().fingerprint(scenario, scenario_directory), **found}
+
+    def traits_for(self, scenario: Scenario, directory: Path, elsewhere: Collection[str]) -> JobTraits:
+        """Return also why torchrun of the job's release could not start its ranks again."""
+        version = None if self.framework_need in elsewhere else self._version(scenario, directory)
+        return replace(self.traits, lost_starts=lost_starts(scenario, version))
+
+    def _version(self, scenario: Scenario, directory: Path) -> str | None:
+        """Return the release of the job's PyTorch on this machine; None where nothing says it."""
+        try:
+            python = interpreter(scenario, directory)
+            return version_of("torch") if python is None else releases(python).get("torch")
+        except JobError:
+            return None
 
     def environment(self, launch: Launch) -> Mapping[str, str]:
         """Return the environment of torchrun and its ranks."""

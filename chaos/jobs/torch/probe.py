@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 from chaos.jobs.kind import JobError
 from chaos.jobs.torch.devices import GPU, NO_GPU, described, devices
 from chaos.jobs.torch.interpreter import OLDEST, interpreter, releases
+from chaos.jobs.torch.release import numbers_of
+from chaos.jobs.torch.stores import told
 from chaos.machine.probe import Machine, Probe
 from chaos.scenario.models.scenario import Scenario
 
 FIRST = (2, 1)
 """The first supported version: the oldest that a release of torch_npu in use builds on."""
-
-
-SHARED = (2, 6)
-"""The first version in which torchrun hands one store to every start of the ranks (F-16). The sources of 2.7.1 and
-2.13.0 do so, with the rendezvous c10d; those of 2.1.2 do not."""
-
-_TRAP = "torchrun shares a store between restarts (F-16): set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1 in your launch lines"
-
-
-def numbers_of(version: str) -> tuple[int, ...]:
-    """Return the first two numbers of a version."""
-    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])
 
 
 def torch(machine: Machine) -> Probe:
@@ -41,7 +30,7 @@ def torch_probe(version: str | None) -> Probe:
     numbers = numbers_of(version)
     if numbers < FIRST:
         return Probe("torch", False, version, f"install PyTorch {first} or later")
-    return Probe("torch", True, f"{version}; {_TRAP}" if numbers >= SHARED else version)
+    return Probe("torch", True, f"{version}; {told(version)}")
 
 
 def interpreter_probe(scenario: Scenario, directory: Path) -> Probe | None:

@@ -12,11 +12,6 @@ from chaos.plan.schedule import Scheduled
 from chaos.plan.traits import JobTraits
 from chaos.scenario.models.scenario import Scenario
 
-STORE = (
-    "torchrun hands the same store to every start of the ranks, with the addresses of the ended ranks in it "
-    "(PyTorch 2.6 and later: torch/distributed/elastic/rendezvous; F-16)"
-)
-
 RECOVERY = "MindCluster, process-level online recovery, train_start.sh"
 
 
@@ -25,7 +20,7 @@ def check(scenario: Scenario, faults: Sequence[Scheduled], traits: JobTraits, pr
     if NAME not in scenario.job.protection:
         return
     restarts = any(fault.effect.stops_training for fault in faults)
-    answered = (*_behind_save(scenario), *_store(scenario)) if restarts else ()
+    answered = (*_behind_save(scenario), *_store(scenario, traits)) if restarts else ()
     for violation in (*_launcher(scenario, traits), *answered):
         problems.add(violation.path, violation.message, text=violation.text, hint=violation.hint)
 
@@ -65,25 +60,25 @@ def _launcher(scenario: Scenario, traits: JobTraits) -> Iterator[Violation]:
         )
 
 
-def _store(scenario: Scenario) -> Iterator[Violation]:
+def _store(scenario: Scenario, traits: JobTraits) -> Iterator[Violation]:
     """Yield the sharing of one store by all starts, unless the scenario shows what comes of it.
 
     The fault-free run of such a scenario names no finding, and restarts nothing.
     """
     options = scenario.job.torchrun
-    if scenario.known is not None:
+    if scenario.known is not None or not traits.lost_starts:
         return
-    if options.store == "shared":
+    if options.rendezvous != "static":
         yield Violation(
             "job.torchrun.store",
-            f"{STORE}: the new ranks fail to connect, or hang",
+            f"{traits.lost_starts}: the new ranks fail to connect, or hang",
             text=options.store,
             hint="leave it out, so that each start has a store of its own, or name a finding",
         )
-    elif options.rendezvous == "static":
+    else:
         yield Violation(
             "job.torchrun.rendezvous",
-            f"with the static rendezvous {STORE}: the new ranks hang, and no option gives them another",
+            f"with the static rendezvous {traits.lost_starts}: the new ranks hang, and no option gives them another",
             text=options.rendezvous,
             hint="use c10d, or name a finding",
         )

@@ -76,14 +76,16 @@ def completion(cell: Unfinished) -> Completion | None:
     return Completion(problems=(Problem(printable(str(cell.file)), line, column, message, "config", hint),))
 
 
-def examine(loaded: LoadedScenario, cell: Cell, kind: JobKind) -> Examined:
+def examine(loaded: LoadedScenario, cell: Cell, registered: Registered) -> Examined:
     """Return the plan's knowledge of the cell's job. Raises ScenarioError where the job's files cannot be read."""
-    examined = kind.examined(cell, loaded.path) if isinstance(kind, Configured) else _by_keys(kind, cell)
+    kind = registered.job
+    if isinstance(kind, Configured):
+        examined = kind.examined(cell, loaded.path)
+    else:
+        scenario, elsewhere = cell.scenario, registered.platform.met(cell.scenario)
+        traits = kind.traits_for(scenario, loaded.path.parent, elsewhere)
+        examined = Examined(traits, remarks=tuple(kind.remarks(scenario)))
     return replace(examined, problems=(*switch_problems(cell, loaded.path), *examined.problems))
-
-
-def _by_keys(kind: JobKind, cell: Cell) -> Examined:
-    return Examined(kind.traits, remarks=tuple(kind.remarks(cell.scenario)))
 
 
 def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None, machine: Machine | None = None) -> Plan:
@@ -95,7 +97,7 @@ def plan_cell(loaded: LoadedScenario, cell: Cell, draw_seed: int | None = None, 
     be loaded.
     """
     registered = look_up_names(cell.scenario)
-    return _planned(loaded, cell, registered, examine(loaded, cell, registered.job), draw_seed, machine)
+    return _planned(loaded, cell, registered, examine(loaded, cell, registered), draw_seed, machine)
 
 
 def prepare(loaded: LoadedScenario, cell: Cell, sdk: str, draw_seed: int | None = None) -> Prepared:
@@ -106,7 +108,7 @@ def prepare(loaded: LoadedScenario, cell: Cell, sdk: str, draw_seed: int | None 
     registered = look_up_names(cell.scenario)
     chosen = chosen_sdk(sdk, cell.scenario, registered)
     cell = with_timings_of(chosen, cell)
-    examined = examine(loaded, cell, registered.job)
+    examined = examine(loaded, cell, registered)
     return Prepared(
         loaded,
         cell,

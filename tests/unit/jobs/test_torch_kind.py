@@ -144,11 +144,6 @@ def test_switches_of_mindspeed_are_no_part_of_the_plan_and_it_says_so() -> None:
     assert list(KIND.remarks(scenario())) == []
 
 
-def test_the_probe_says_of_which_release_restarts_share_a_store() -> None:
-    assert "F-16" not in torch(Machine("2.1.2+cu121")).seen  # type: ignore[arg-type]
-    assert "F-16" in torch(Machine("2.7.1")).seen  # type: ignore[arg-type]
-
-
 def another_python(tmp_path: Path, *, python: str = "3.10.1", torch: str | None = "2.7.1", **others: str) -> Path:
     """Make a program that answers as an interpreter with these releases does."""
     path = tmp_path / "python-of-the-user"

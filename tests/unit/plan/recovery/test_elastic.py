@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -243,8 +244,6 @@ def test_a_launcher_that_restarts_nothing_is_refused_whatever_the_kind_is() -> N
 @pytest.mark.parametrize(
     ("changed", "words"),
     [
-        ({"torchrun": {"store": "shared"}}, "F-16"),
-        ({"torchrun": {"rendezvous": "static"}}, "with the static rendezvous torchrun hands the same store"),
         ({"command": ("accelerate", "launch")}, "the options of this launcher say whether it starts ranks again"),
     ],
 )
@@ -253,8 +252,19 @@ def test_what_keeps_the_new_ranks_from_meeting_is_refused(plan: Planner, changed
     plan(job={**JOB, **changed, "protection": ()})
 
 
-@pytest.mark.parametrize("options", [{"store": "shared"}, {"rendezvous": "static"}])
-def test_a_finding_shows_a_shared_store(plan: Planner, options: dict[str, str]) -> None:
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"store": "shared"}, "the store is old: the new ranks fail to connect, or hang"),
+        ({"rendezvous": "static"}, "with the static rendezvous the store is old: the new ranks hang"),
+    ],
+)
+def test_a_store_in_which_the_new_ranks_do_not_meet_is_refused_but_for_a_finding(
+    plan: Planner, options: dict[str, str], words: str
+) -> None:
+    assert plan(kill(7), job={**JOB, "torchrun": options}).response.mechanism == "ELASTIC", "they meet"
+    plan.traits = replace(plan.traits, lost_starts="the store is old")
+    assert words in plan.refused(kill(7), job={**JOB, "torchrun": options})
     found = plan(kill(7), job={**JOB, "torchrun": options}, finding="F-99", failing=("mechanism",))
     assert found.response.mechanism == "ELASTIC"
     assert plan(job={**JOB, "torchrun": options}).response.mechanism is None  # its fault-free run
