@@ -14,16 +14,16 @@ from random import Random
 from types import MappingProxyType
 from typing import Any
 
-from chaos.jobs.kind import Command, JobError, Launch
+from chaos.jobs.kind import Command, Launch
 from chaos.jobs.mindspeed.hint import unplanned_switches
 from chaos.jobs.script_job import ScriptJob
 from chaos.jobs.torch.devices import GPU, gpu, gpus_of
 from chaos.jobs.torch.drawn import draw_job, scripts
-from chaos.jobs.torch.interpreter import interpreter, releases
-from chaos.jobs.torch.probe import interpreter_probe, torch
+from chaos.jobs.torch.interpreter import interpreter
+from chaos.jobs.torch.own_python import OwnPython
+from chaos.jobs.torch.probe import torch
 from chaos.jobs.torch.stores import lost_starts
 from chaos.jobs.torch.torchrun import torchrun_argv, torchrun_environment
-from chaos.machine.probe import Probe, version_of
 from chaos.plan.traits import JobTraits
 from chaos.scenario.models.mechanisms import launcher_restarts_all
 from chaos.scenario.models.scenario import Scenario
@@ -31,7 +31,7 @@ from chaos.scenario.models.scenario import Scenario
 _OF_THE_SCRIPT = "leaves that to the script: use job.arguments"
 
 
-class TorchJob(ScriptJob):
+class TorchJob(OwnPython, ScriptJob):
     """Starts the scenario's script with its arguments, in a directory of the run."""
 
     name = "torch"
@@ -92,54 +92,22 @@ class TorchJob(ScriptJob):
         "chaos.agent.torch.seeds",
     )
 
-    def own_python(self, scenario: Scenario, directory: Path) -> Path | None:
-        """Return the interpreter that the scenario names."""
-        return interpreter(scenario, directory)
-
     def needs_for(self, scenario: Scenario) -> tuple[str, ...]:
-        """Return also a GPU, if the job trains on it; neither where another interpreter is asked for both.
-
-        It is asked by :meth:`missing_files`.
-        """
+        """Return also a GPU, if the job trains on it, and no other interpreter is asked for it."""
         needs = super().needs_for(scenario)
-        if scenario.job.python is not None:
-            return tuple(need for need in needs if need != self.framework_need)
-        return (*needs, "gpu") if scenario.job.device == GPU else needs
-
-    def missing_files(self, scenario: Scenario, directory: Path) -> Iterator[tuple[str, str, str]]:
-        """Yield the script, if it cannot be read, and the interpreter, if it cannot run the script."""
-        yield from super().missing_files(scenario, directory)
-        if (probe := self.interpreter_probe(scenario, directory)) is not None and not probe.ok:
-            yield "job.python", probe.seen, probe.advice
-
-    def interpreter_probe(self, scenario: Scenario, directory: Path) -> Probe | None:
-        """Return whether the interpreter that the scenario names can run the script."""
-        return interpreter_probe(scenario, directory)
+        return (*needs, "gpu") if scenario.job.device == GPU and scenario.job.python is None else needs
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
         """Return also the interpreter's releases and GPUs: another PyTorch or GPU may sum in another order."""
-        python = interpreter(scenario, scenario_directory)
-        if python is None:
-            version = version_of("torch")
-            found = {} if version is None else {"torch": version}
-        else:
-            found = {"interpreter": str(python), **releases(python)}
+        found = {**super().fingerprint(scenario, scenario_directory), **self.releases(scenario, scenario_directory)}
         if scenario.job.device == GPU:
-            found["GPUs"] = gpus_of(python)
-        return {**super().fingerprint(scenario, scenario_directory), **found}
+            found["GPUs"] = gpus_of(interpreter(scenario, scenario_directory))
+        return found
 
     def traits_for(self, scenario: Scenario, directory: Path, elsewhere: Collection[str]) -> JobTraits:
         """Return also why torchrun of the job's release could not start its ranks again."""
-        version = None if self.framework_need in elsewhere else self._version(scenario, directory)
+        version = None if self.framework_need in elsewhere else self.torch_version(scenario, directory)
         return replace(self.traits, lost_starts=lost_starts(scenario, version))
-
-    def _version(self, scenario: Scenario, directory: Path) -> str | None:
-        """Return the release of the job's PyTorch on this machine; None where nothing says it."""
-        try:
-            python = interpreter(scenario, directory)
-            return version_of("torch") if python is None else releases(python).get("torch")
-        except JobError:
-            return None
 
     def environment(self, launch: Launch) -> Mapping[str, str]:
         """Return the environment of torchrun and its ranks."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from pathlib import Path
 
 from chaos.jobs.kind import JobError
@@ -33,10 +34,10 @@ def torch_probe(version: str | None) -> Probe:
     return Probe("torch", True, f"{version}; {told(version)}")
 
 
-def interpreter_probe(scenario: Scenario, directory: Path) -> Probe | None:
+def interpreter_probe(scenario: Scenario, directory: Path, packages: Collection[str] = ("torch",)) -> Probe | None:
     """Return whether the interpreter that a scenario in ``directory`` names runs its ranks; None where it names none.
 
-    It is asked for the releases of itself, of PyTorch and of numpy.
+    It is asked for the releases of itself, of PyTorch and of numpy. ``packages`` are the packages that it needs.
     """
     oldest = ".".join(map(str, OLDEST))
     need = f"job.python {scenario.job.python}"
@@ -53,6 +54,9 @@ def interpreter_probe(scenario: Scenario, directory: Path) -> Probe | None:
     if not torch_found.ok:
         first = ".".join(map(str, FIRST))
         return Probe(need, False, f"{python}: PyTorch: {torch_found.seen}", f"{first} and later will do")
+    if lacking := sorted(name for name in packages if name not in found):
+        names = ", ".join(lacking)
+        return Probe(need, False, f"{python} has no {names}", f"install {names} there")
     numpy = f", numpy {found['numpy']}" if "numpy" in found else ""
     seen = f"Python {release}{numpy}, PyTorch {torch_found.seen}"
     if scenario.job.device != GPU:

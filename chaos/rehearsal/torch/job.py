@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from chaos.jobs.kind import Command, JobError, JobKind, Launch, Simulated
+from chaos.jobs.kind import Command, JobError, Launch, Simulated
 from chaos.jobs.torch.job import TorchJob
+from chaos.jobs.torch.own_python import OwnPython
 from chaos.jobs.torch.probe import torch
 from chaos.jobs.torch.torchrun import TORCHRUN, torchrun_argv, torchrun_environment
 from chaos.plan.recovery.vendor import Vendor
@@ -39,7 +40,7 @@ _ARGUMENTS = {
 }
 
 
-class TorchRehearsalJob(JobKind):
+class TorchRehearsalJob(OwnPython):
     """Trains a small network by a loop like Megatron's."""
 
     name = "torch-rehearsal"
@@ -55,6 +56,7 @@ class TorchRehearsalJob(JobKind):
         spikes=frozenset(),
         gradients=False,
         mindspore=False,
+        own_python=True,
         mechanisms=frozenset({"TTP", "UCE", "HCCE", "TSP", "ARF"}),
         vendor=Vendor(
             framework="MindIO TFT",
@@ -74,6 +76,7 @@ class TorchRehearsalJob(JobKind):
         },
     )
     needs: tuple[str, ...] = ("torch", "numpy")
+    packages = ("torch", "numpy")
     probes = MappingProxyType({"torch": torch})
     ports = 2
     extensions: tuple[str, ...] = (
@@ -123,8 +126,8 @@ class TorchRehearsalJob(JobKind):
         return Command(argv, environment, path)
 
     def fingerprint(self, scenario: Scenario, scenario_directory: Path) -> Mapping[str, str]:
-        """Return everything in the rehearsal's room: any of it may change a loss."""
-        return {"rehearsal": room_digest()}
+        """Return everything in the rehearsal's room, and the interpreter's releases: any of it may change a loss."""
+        return {"rehearsal": room_digest(), **self.releases(scenario, scenario_directory)}
 
 
 def _switches(scenario: Scenario) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Collection
 from importlib import import_module
+from inspect import signature
 from typing import Any, Callable
 
 from chaos.rehearsal.taskd.agent import ClusterAgent
@@ -17,7 +18,7 @@ from chaos.rehearsal.taskd.settings import SettingsError, read_settings
 from chaos.rehearsal.taskd.workers import ALL
 
 _API = "torch.distributed.elastic.agent.server.api"
-_PROCESSES = "torch.distributed.elastic.multiprocessing.subprocess_handler"
+_PROCESSES = "torch.distributed.elastic.multiprocessing.api"
 
 
 class TorchWorkers:
@@ -41,19 +42,24 @@ class TorchWorkers:
         return 0
 
     def start_again(self, ranks: Collection[int]) -> int:
-        """Start these ranks again with the arguments and the environment of their first start. Returns 0."""
-        context = self._agent._pcontext
-        start = import_module(_PROCESSES).get_subprocess_handler
+        """Start these ranks again with the arguments and the environment of their first start. Returns 0.
+
+        torchrun starts a rank by another call in each release: 2.1 by the class, 2.13 by a function that takes more.
+        """
+        context, module = self._agent._pcontext, import_module(_PROCESSES)
+        start = getattr(module, "get_subprocess_handler", module.SubprocessHandler)
+        taken = signature(start).parameters
         for rank in ranks:
-            context.subprocess_handlers[rank] = start(
-                entrypoint=context.entrypoint,
-                args=context.args[rank],
-                env=context.envs[rank],
-                stdout=context.stdouts[rank],
-                stderr=context.stderrs[rank],
-                local_rank_id=rank,
-                numa_options=context._numa_options,
-            )
+            given = {
+                "entrypoint": context.entrypoint,
+                "args": context.args[rank],
+                "env": context.envs[rank],
+                "stdout": context.stdouts[rank],
+                "stderr": context.stderrs[rank],
+                "local_rank_id": rank,
+                "numa_options": getattr(context, "_numa_options", None),
+            }
+            context.subprocess_handlers[rank] = start(**{name: given[name] for name in given if name in taken})
         return 0
 
     def monitor(self, ranks: Collection[int]) -> dict[int, dict[str, Any]]:

@@ -156,7 +156,7 @@ class Job(Model):
     python: str | None = Field(
         None,
         min_length=1,
-        description="Interpreter of the ranks, a path or a name on PATH. Job kind torch.",
+        description="Interpreter of the ranks, a path or a name on PATH. Job kinds torch and torch-rehearsal.",
     )
     supervised: bool = Field(
         False,

@@ -203,7 +203,7 @@ def test_the_release_of_pytorch_is_part_of_the_baseline_of_every_job(
 ) -> None:
     (tmp_path / "train.py").write_text("import torch")
     for version in ("2.7.1", "2.13.0"):
-        monkeypatch.setattr("chaos.jobs.torch.job.version_of", lambda name, version=version: version)
+        monkeypatch.setattr("chaos.jobs.torch.own_python.version_of", lambda name, version=version: version)
         assert KIND.fingerprint(scenario(), tmp_path)["torch"] == version
 
 

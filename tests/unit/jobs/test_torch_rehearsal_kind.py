@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,22 @@ def test_torchrun_is_as_it_is_or_edited_or_under_taskd(tmp_path: Path, job: dict
     command = KIND.command(launch(scenario(["TTP"], **job), tmp_path))
     assert command.argv[1:3] == ("-m", program)
     assert ("MINDX_TASK_ID" in command.environment) == ("agent" in job), "then rank 0 starts no controller"
+
+
+@pytest.mark.parametrize(("numpy", "refused"), [("1.26.4", ""), (None, "has no numpy")])
+def test_the_interpreter_of_the_scenario_runs_the_rehearsal(tmp_path: Path, numpy: str | None, refused: str) -> None:
+    known = {"python": "3.11.4", "torch": "2.7.1", **({} if numpy is None else {"numpy": numpy})}
+    path = tmp_path / "python"
+    path.write_text(f"#!/bin/sh\necho '{json.dumps(known)}'\n")
+    path.chmod(0o755)
+    own = scenario(["UCE"], python="./python")
+    assert KIND.own_python(own, tmp_path) == path
+    assert not {"torch", "numpy"} & set(KIND.needs_for(own))
+    assert {"torch", "numpy"} <= set(KIND.needs_for(scenario(["UCE"])))
+    assert [message for _, message, _ in KIND.missing_files(own, tmp_path)] == (
+        [f"{path} {refused}"] if refused else []
+    )
+    assert KIND.fingerprint(own, tmp_path).items() >= {"torch": "2.7.1", "interpreter": str(path)}.items()
 
 
 def test_every_stand_in_is_named_with_its_layer() -> None:

@@ -92,7 +92,7 @@ def test_the_plan_asks_the_interpreter_of_the_job(
 
 
 def test_the_release_of_ranks_on_other_machines_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("chaos.jobs.torch.job.version_of", lambda name: "2.4.1")
+    monkeypatch.setattr("chaos.jobs.torch.own_python.version_of", lambda name: "2.4.1")
     shared = scenario(SHARED)
     assert not KIND.traits_for(shared, tmp_path, ()).lost_starts
     assert "2.6 and later" in KIND.traits_for(shared, tmp_path, {"torch"}).lost_starts

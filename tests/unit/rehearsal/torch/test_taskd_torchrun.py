@@ -29,9 +29,10 @@ class Process:
 
 
 class TorchrunAgent:
-    """torchrun's agent, with the parts that the cluster's asks for."""
+    """torchrun's agent, with the parts that the cluster's asks for; ``more`` are those of some releases only."""
 
-    def __init__(self) -> None:
+    def __init__(self, **more: Any) -> None:
+        self._more = more
         self._worker_group = SimpleNamespace(workers=[SimpleNamespace(global_rank=rank) for rank in range(2)])
         self._pcontext: Any = None
 
@@ -43,37 +44,76 @@ class TorchrunAgent:
             envs={rank: {"RANK": str(rank)} for rank in range(2)},
             stdouts=["", ""],
             stderrs=["", ""],
-            _numa_options=None,
+            **self._more,
             subprocess_handlers={rank: SimpleNamespace(proc=Process(100 + rank)) for rank in range(2)},
         )
 
 
-@pytest.fixture
-def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """The starts of single ranks, in place of torchrun's module."""
-    starts: list[dict[str, Any]] = []
+Given = dict[str, Any]
+ALWAYS = {"entrypoint", "args", "env", "stdout", "stderr"}
 
-    def start(**facts: Any) -> Any:
-        starts.append(facts)
-        return SimpleNamespace(proc=Process(200 + facts["local_rank_id"]))
 
-    monkeypatch.setitem(sys.modules, taskd_torchrun._PROCESSES, SimpleNamespace(get_subprocess_handler=start))
-    return starts
+class Starts:
+    """The starts of single ranks, in place of torchrun's module, by the calls of its releases."""
+
+    def __init__(self) -> None:
+        self.given: list[Given] = []
+
+    def in_2_1(self, entrypoint: str, args: Any, env: Given, stdout: str, stderr: str) -> Any:
+        return self._note(entrypoint=entrypoint, args=args, env=env, stdout=stdout, stderr=stderr)
+
+    def in_2_7(self, entrypoint: str, args: Any, env: Given, stdout: str, stderr: str, local_rank_id: int) -> Any:
+        known = {"entrypoint": entrypoint, "args": args, "env": env, "stdout": stdout, "stderr": stderr}
+        return self._note(**known, local_rank_id=local_rank_id)
+
+    def in_2_13(
+        self,
+        entrypoint: str,
+        args: Any,
+        env: Given,
+        stdout: str,
+        stderr: str,
+        local_rank_id: int,
+        numa_options: Any = None,
+    ) -> Any:
+        known = {"entrypoint": entrypoint, "args": args, "env": env, "stdout": stdout, "stderr": stderr}
+        return self._note(**known, local_rank_id=local_rank_id, numa_options=numa_options)
+
+    def _note(self, **given: Any) -> Any:
+        self.given.append(given)
+        return SimpleNamespace(proc=Process(200 + int(given["env"]["RANK"])))
 
 
 def test_it_has_every_function_that_the_agent_asks_for() -> None:
     assert TorchWorkers(TorchrunAgent()).functions().keys() == set(FUNCTIONS)
 
 
-def test_a_lost_rank_alone_is_started_again(started: list[dict[str, Any]]) -> None:
-    workers = TorchWorkers(TorchrunAgent())
+@pytest.mark.parametrize(
+    ("release", "more", "given"),
+    [
+        ("2.1", {}, set()),
+        ("2.7", {}, {"local_rank_id"}),
+        ("2.13", {"_numa_options": "near"}, {"local_rank_id", "numa_options"}),
+    ],
+)
+def test_a_lost_rank_alone_is_started_again_by_each_release(
+    monkeypatch: pytest.MonkeyPatch, release: str, more: Given, given: set[str]
+) -> None:
+    starts = Starts()
+    module = SimpleNamespace(SubprocessHandler=starts.in_2_1)
+    if release != "2.1":
+        module.get_subprocess_handler = starts.in_2_7 if release == "2.7" else starts.in_2_13
+    monkeypatch.setitem(sys.modules, taskd_torchrun._PROCESSES, module)
+    workers = TorchWorkers(TorchrunAgent(**more))
     assert workers.monitor([-1]) == {}
     assert workers.start_all() == 0
     workers.kill([101])
     assert workers.monitor([-1]) == {0: {"pid": 100, "status": None}, 1: {"pid": 101, "status": -9}}
     assert workers.start_again([1]) == 0
-    (start,) = started
-    assert (start["env"], start["args"], start["local_rank_id"]) == ({"RANK": "1"}, ("train.py",), 1)
+    (start,) = starts.given
+    assert (start["env"], start["args"]) == ({"RANK": "1"}, ("train.py",))
+    assert start.keys() == ALWAYS | given
+    assert start.get("numa_options") == more.get("_numa_options")
     assert workers.monitor([-1]) == {0: {"pid": 100, "status": None}, 1: {"pid": 201, "status": None}}
     workers.kill([-1])
     assert [worker["status"] for worker in workers.monitor([-1]).values()] == [-9, -9]
