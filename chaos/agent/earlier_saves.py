@@ -41,6 +41,11 @@ class EarlierSaves:
         step, left_out = (None, 0) if last is None else (last.get("step"), last.get("left_out", 0))
         return Save(step, left_out) if isinstance(step, int) and isinstance(left_out, int) else None
 
+    def has_predecessor(self, rank: int) -> bool:
+        """Return whether another process of a rank has a record here."""
+        files = (file for file in os.listdir(self._directory) if file.endswith(".jsonl"))
+        return any(f"-rank_{rank}-" in file and not file.endswith(self._own) for file in files)
+
     def _read(self) -> list[dict[str, Any]]:
         saves: list[dict[str, Any]] = []
         for file in sorted(os.listdir(self._directory)):

@@ -89,7 +89,7 @@ def test_a_checkpoint_of_several_files_and_a_handler_of_sigterm_are_no_obstacle(
     ("change", "check"),
     [
         (("torch.set_rng_state(torch.load(", "print(torch.load("), "loss"),
-        (("optimizer.load_state_dict(torch.load(", "print(torch.load("), "resume"),
+        (("optimizer.load_state_dict(torch.load(", "print(torch.load("), "loss"),
         (("model.load_state_dict(load_file(", "print(load_file("), "resume"),
         (("save_file(model.state_dict(), ", "save_file(dict(list(model.state_dict().items())[:2]), "), "checkpoint"),
     ],

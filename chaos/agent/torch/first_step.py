@@ -9,10 +9,12 @@ from chaos.agent.torch.optimizers import updates_of
 from chaos.agent.training import Training
 
 
-def steps_before(training: Training, source: StepSource, optimizers: list[Any], *, empty_update: bool) -> int | None:
+def steps_before(
+    training: Training, source: StepSource, optimizers: list[Any], *, empty_update: bool, first: bool = False
+) -> int | None:
     """Return the number of steps before this process's first one; None where nothing says it, which makes it unclear.
 
-    ``empty_update`` says that an optimizer was updated before any step.
+    ``empty_update`` says that an optimizer was updated before any step, ``first`` that the rank had no process before.
     """
     counts = [count for optimizer in optimizers if (count := updates_of(optimizer)) is not None]
     if empty_update and max(counts, default=0) == 1:
@@ -32,6 +34,8 @@ def steps_before(training: Training, source: StepSource, optimizers: list[Any], 
         return training.loaded_step
     if (saved := training.saved_step()) is not None:
         return saved
+    if first:  # there is no checkpoint yet: what was read is data, or weights to begin with
+        return 0
     source.unclear(
         f"a checkpoint was loaded, and {type(optimizers[0]).__name__} has counted no update: the number of the "
         "first step is not known"

@@ -49,17 +49,25 @@ class TorchLoop:
     """The steps of one process's loop. ``group`` is its replica group, None where the optimizer counts the steps.
 
     Of several optimizers ``ends_with`` is the number of that whose update ends a step, in the order in which they are
-    made; None where the script has only one. ``alterations`` is None where no fault can change a value. ``model`` is
-    the model whose forward run begins a step, once training has begun.
+    made; None where the script has only one. ``first`` says that the rank had no process before. ``alterations`` is
+    None where no fault can change a value. ``model`` is the model whose forward run begins a step, once training has
+    begun.
     """
 
     def __init__(
-        self, training: Training, source: StepSource, optimizers: Optimizers, *, ends_with: int | None = None
+        self,
+        training: Training,
+        source: StepSource,
+        optimizers: Optimizers,
+        *,
+        ends_with: int | None = None,
+        first: bool = False,
     ) -> None:
         self._training = training
         self._source = source
         self._optimizers = optimizers
         self._ends_with = ends_with
+        self._first = first
         self._optimizer: Any = None
         self.model: Any = None
         self._step = 0
@@ -246,7 +254,7 @@ class TorchLoop:
     def _steps_done(self, optimizers: list[Any]) -> int | None:
         if self._ends_with is not None:
             optimizers = optimizers[self._ends_with - 1 : self._ends_with] or optimizers
-        return steps_before(self._training, self._source, optimizers, empty_update=self._empty)
+        return steps_before(self._training, self._source, optimizers, empty_update=self._empty, first=self._first)
 
     def state(self) -> list[tuple[str, Any]]:
         """Return the weights, the buffers and the optimizers' slots, by name."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.at_resume import state_at_resume, step_at_resume
-from chaos.evidence.checkpoints.damage import as_saved, is_damaged, loads_made
+from chaos.evidence.checkpoints.damage import as_saved, is_damaged, loads_ended, loads_made
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint
 from chaos.evidence.checkpoints.parameters import is_appended, is_flag, is_replicated, is_slot
 from chaos.evidence.checkpoints.periodic import by_path, counted, periodic
@@ -34,7 +34,7 @@ def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, 
     files = by_path(loadable)
     chosen: dict[int, list[OwnedCheckpoint]] = {}
     parts = {(file.rank, file.path.parent): file for file in loadable}
-    loaded = loaded_by_replica(plan, [*loads_made(history), *history.select("load.end", attempt=RESUME)])
+    loaded = loaded_by_replica(plan, [*loads_made(history), *loads_ended(history)])
     for rank in range(plan.layout.ranks):
         loads = counted(plan, history, artifacts, files, rank)
         if not loads and rank not in loaded:
@@ -44,7 +44,7 @@ def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, 
             if file is not None:
                 file = parts.get((rank, file.path.parent), file) if file.shared else file
                 chosen[rank] = [*_with(file, chosen.get(rank, [])), file]
-        ends = history.select("load.end", attempt=RESUME, rank=rank)
+        ends = loads_ended(history, rank)
         if len(ends) < len(made := loads_made(history, rank)):
             collector.fail(
                 "each load comes to its end", f"a load of rank {rank} did not", *places(made[-1:]), data=about(rank)

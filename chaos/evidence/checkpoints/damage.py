@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
+from chaos.evidence.checkpoints.inputs import without_inputs
 from chaos.evidence.facts import RESUME
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -26,8 +27,14 @@ def part_of(path: PurePosixPath) -> str | None:
 
 
 def loads_made(history: History, rank: int | None = None) -> list[Event]:
-    """Return the loads after the resume, without damaged files that a job has tried and given up."""
-    return [load for load in history.select("load.begin", attempt=RESUME, rank=rank) if not _given_up(history, load)]
+    """Return the loads after the resume, without inputs and damaged files that a job has tried and given up."""
+    loads = without_inputs(history, history.select("load.begin", attempt=RESUME, rank=rank))
+    return [load for load in loads if not _given_up(history, load)]
+
+
+def loads_ended(history: History, rank: int | None = None) -> list[Event]:
+    """Return the ends of loads after the resume, without those of inputs."""
+    return without_inputs(history, history.select("load.end", attempt=RESUME, rank=rank))
 
 
 def _given_up(history: History, load: Event) -> bool:

@@ -68,3 +68,11 @@ def test_a_file_is_known_by_its_last_name(history: Path, tmp_path: Path) -> None
         saves = EarlierSaves(str(history), OTHER)
         assert saves.of(str(tmp_path / "x.pt")) == Save(3)
         assert saves.of(str(tmp_path / "x.tmp")) == Save(6)
+
+
+def test_another_process_of_the_same_rank_is_a_predecessor(history: Path) -> None:
+    with own_record(history, run="run-1", rank=1):
+        assert EarlierSaves(str(history), OTHER).has_predecessor(1)
+        assert not EarlierSaves(str(history), os.getpid()).has_predecessor(1)
+        assert not EarlierSaves(str(history), OTHER).has_predecessor(0)
+        assert not EarlierSaves(str(history), OTHER).has_predecessor(11)

@@ -83,14 +83,20 @@ class Job:
     """A training loop, by the points at which the hooks are set."""
 
     def __init__(
-        self, record: Record, armed: tuple[Any, ...], ends_with: int | None = None, channel: Any = None
+        self,
+        record: Record,
+        armed: tuple[Any, ...],
+        ends_with: int | None = None,
+        channel: Any = None,
+        *,
+        first: bool = False,
     ) -> None:
         self.saves: dict[str, Save] = {}
         barriers = Barriers(record, channel, list(armed))
         self.training = Training(record, barriers, Digests(record, 1), save_of=self.saves.get)
         self.source = StepSource(record, self.training)
         self.optimizers = Optimizers()
-        self.loop = TorchLoop(self.training, self.source, self.optimizers, ends_with=ends_with)
+        self.loop = TorchLoop(self.training, self.source, self.optimizers, ends_with=ends_with, first=first)
         self.model = Model(Tensor(1, 2))
 
     def optimizer(self, *, counts: bool = True) -> Adam:
@@ -119,7 +125,7 @@ Make = Callable[..., Job]
 
 @pytest.fixture
 def job(record: Record) -> Make:
-    return lambda *armed, ends_with=None: Job(record, armed, ends_with)
+    return lambda *armed, ends_with=None, first=False: Job(record, armed, ends_with, first=first)
 
 
 def steps(events: Events, name: str = "step.end") -> list[int]:
@@ -208,6 +214,14 @@ def test_without_any_number_the_steps_are_unclear(job: Make, events: Events) -> 
     (reason,) = events("steps.unclear")
     assert "the number of the first step is not known" in reason.data["reason"]
     assert steps(events, "step.begin") == []
+
+
+@pytest.mark.parametrize("counts", [True, False])
+def test_data_that_the_first_process_of_a_rank_loads_is_no_checkpoint(job: Make, events: Events, counts: bool) -> None:
+    training = job(first=True)
+    training.training.load("/data/train.pt", dict, lambda loaded: None)
+    training.step(training.optimizer(counts=counts))
+    assert (steps(events), events("steps.unclear")) == ([1], [])
 
 
 def test_an_update_without_a_gradient_is_no_step(job: Make, events: Events) -> None:
