@@ -88,6 +88,11 @@ def advice_lines(survey: Survey, draft: Draft) -> Iterator[str]:
 
 def launch_lines(own: OwnLaunch | None, draft: Draft) -> Iterator[str]:
     """Yield what is to know about a launcher of the user's own."""
+    if own is not None and own.line.restarts and draft.launcher is None and draft.restarts is None:
+        why = "that needs a checkpoint every 2 steps or more, which the script finds by itself"
+        if draft.resume_arguments is not None:
+            why = f"all would start without {' '.join(map(str, draft.resume_arguments.value))}"
+        yield f"no restart by {own.line.launcher} is planned: {why}; chaos starts the job again"
     if own is None or draft.launcher is None:
         return
     yield own.numbering

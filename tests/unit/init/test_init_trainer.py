@@ -59,6 +59,13 @@ def test_the_trainers_saves_and_its_resume_are_known(tmp_path: Path, capfd: pyte
     assert "neither" not in said and "no save" not in said
 
 
+def test_restarts_by_the_launcher_do_not_add_the_argument(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    job = written(tmp_path, TRAINER, LINE.replace("torchrun", "torchrun --max-restarts 3")).job
+    assert (job.protection, job.resume_arguments) == ((), ("--resume_from_checkpoint=out/checkpoint-4",))
+    said = "no restart by torchrun is planned: all would start without --resume_from_checkpoint=out/checkpoint-4"
+    assert said in capfd.readouterr().out
+
+
 def test_a_script_that_finds_its_checkpoint_needs_no_argument(tmp_path: Path) -> None:
     scenario = written(tmp_path, TRAINER + FINDS, LINE.replace("torchrun", "torchrun --max-restarts 3"))
     assert scenario.job.resume_arguments == ()
