@@ -18,12 +18,15 @@ class StepSource:
     """Which source counts the steps of this process, and whether any does.
 
     ``lines`` says that the job has imported ``chaos_steps``: its lines count, and the hooks do not look for a loop.
-    ``gradients`` says that the job computes gradients, and has no optimizer that the hooks know.
+    ``gradients`` says that the job computes gradients, and has no optimizer that the hooks know. ``none`` and ``open``
+    are the hooks' reasons, if they have any, why a process that trains has no step, and why its only step has no end.
     """
 
     def __init__(self, record: Record, training: Training) -> None:
         self.lines = False
         self.gradients = False
+        self.none = ""
+        self.open = ""
         self.is_unclear = False
         self._record = record
         self._training = training
@@ -69,7 +72,10 @@ class StepSource:
         """Record, when the process ends by itself, that it has trained no step; else the end of a loop of its own."""
         if self.is_unclear or hasattr(sys, "last_type"):  # the process ends by an exception
             return
-        if self._training.steps_begun == 0:
+        begun, in_step = self._training.steps_begun, self._training.in_step
+        if (begun == 0 and self.none) or (begun == 1 and in_step and self.open):
+            self.unclear(self.open if begun else self.none)
+        elif begun == 0:
             self._record.write("steps.none", model_train=self._models > 0, lines=self.lines, gradients=self.gradients)
-        elif not self._models and not self._training.in_step:
+        elif not self._models and not in_step:
             self._training.end()

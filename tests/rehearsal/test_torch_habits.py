@@ -100,3 +100,17 @@ def test_a_part_that_is_not_restored_or_not_saved_is_found(
     done = run(fresh, tmp_path, "torchrun --nproc-per-node 2 spread.py --steps 12", *change, name="spread")
     assert done.code == 1, done
     assert check in {entry["name"] for entry in done.run.result["checks"] if entry["verdict"] == "fail"}
+
+
+@pytest.mark.parametrize("compiled", ["model", "within", "place", "update"])
+def test_a_compiled_model_or_update_is_no_obstacle(fresh: Chaos, tmp_path: Path, compiled: str) -> None:
+    launch = f"torchrun --nproc-per-node 2 compiled.py --steps 12 --compiled {compiled}"
+    done = run(fresh, tmp_path, launch, name="compiled")
+    assert done.code == 0, done
+
+
+def test_steps_within_a_compiled_function_are_unknown_and_the_reason_is_printed(fresh: Chaos, tmp_path: Path) -> None:
+    launch = "torchrun --nproc-per-node 2 compiled.py --steps 12 --compiled function"
+    done = run(fresh, tmp_path, launch, name="compiled")
+    assert done.code == 2, done
+    assert "Compile the model in its place" in done.errors

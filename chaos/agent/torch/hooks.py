@@ -6,10 +6,13 @@ Names are those of PyTorch 2.1 to 2.13, checked with 2.13.0. Where a release lac
 from __future__ import annotations
 
 import functools
+import importlib
+from collections.abc import Iterable
 from types import ModuleType
 from typing import Any, Callable
 
 from chaos.agent.after_import import AfterImport
+from chaos.agent.torch.compiled import hook_compiled_modules, hook_compiled_optimizers, is_tracing
 from chaos.agent.torch.dcp import hook_dcp_loads, hook_dcp_saves
 from chaos.agent.torch.files import Files, hook_names, hook_torch_files
 from chaos.agent.torch.group import hook_group
@@ -24,9 +27,9 @@ from chaos.agent.training import Training
 def install_torch_hooks(imports: AfterImport, training: Training, loop: TorchLoop, optimizers: Optimizers) -> None:
     """Arrange for every hook to be set when its module is imported."""
     files = Files(training)
-    imports.watch("torch.optim.optimizer", functools.partial(_hook_optimizers, loop, optimizers))
-    imports.watch("torch.nn.modules.module", functools.partial(_hook_forward, loop))
-    imports.watch("torch._tensor", functools.partial(_hook_backward, loop))
+    imports.watch("torch", functools.partial(_hook_optimizers, loop, optimizers))
+    imports.watch("torch", functools.partial(_hook_forward, loop))
+    imports.watch("torch.autograd", functools.partial(_hook_backward, loop))
     imports.watch("torch.utils.data.dataloader", functools.partial(_hook_batches, loop))
     for name in ("torch.amp.grad_scaler", "torch.cuda.amp.grad_scaler"):  # the second up to PyTorch 2.2
         imports.watch(name, functools.partial(hook_scaler, loop))
@@ -39,8 +42,9 @@ def install_torch_hooks(imports: AfterImport, training: Training, loop: TorchLoo
     hook_replica_groups(imports, training, loop)
 
 
-def _hook_optimizers(loop: TorchLoop, optimizers: Optimizers, module: ModuleType) -> None:
+def _hook_optimizers(loop: TorchLoop, optimizers: Optimizers, torch: ModuleType) -> None:
     """Note every optimizer that is made, and wrap its step."""
+    module = importlib.import_module("torch.optim.optimizer")  # torch.optim removes the name
     made = module.Optimizer.__init__
 
     @functools.wraps(made)
@@ -48,31 +52,59 @@ def _hook_optimizers(loop: TorchLoop, optimizers: Optimizers, module: ModuleType
         made(self, *args, **kwargs)
         optimizers.note(self)
 
+    def before(optimizer: Any, args: Any, kwargs: Any) -> None:
+        if not tracing():
+            loop.update_begins(optimizer)
+
+    def after(optimizer: Any, args: Any, kwargs: Any) -> None:
+        if not tracing():
+            loop.update_ends(optimizer)
+
+    tracing = is_tracing(torch)
     module.Optimizer.__init__ = make_with_agent
-    module.register_optimizer_step_pre_hook(lambda optimizer, args, kwargs: loop.update_begins(optimizer))
-    module.register_optimizer_step_post_hook(lambda optimizer, args, kwargs: loop.update_ends(optimizer))
+    module.register_optimizer_step_pre_hook(before)
+    module.register_optimizer_step_post_hook(after)
+    hook_compiled_optimizers(loop, torch)
 
 
-def _hook_forward(loop: TorchLoop, module: ModuleType) -> None:
+def _hook_forward(loop: TorchLoop, torch: ModuleType) -> None:
     """See the calls of modules with weights, while gradients are recorded."""
-    import torch  # the caller is its own import
 
     def before(called: Any, inputs: Any) -> None:
-        if loop.awaits(called) and called.training and torch._C.is_grad_enabled():
+        if not tracing() and loop.awaits(called) and called.training and grads():
             loop.forward(called, inputs)
 
-    module.register_module_forward_pre_hook(before)
+    tracing, grads = is_tracing(torch), torch._C.is_grad_enabled
+    torch.nn.modules.module.register_module_forward_pre_hook(before)
+    hook_compiled_modules(before, torch.nn)
 
 
-def _hook_backward(loop: TorchLoop, module: ModuleType) -> None:
-    """See the losses: scalars whose gradient is computed."""
-    backward: Callable[..., Any] = module.Tensor.backward
+def _hook_backward(loop: TorchLoop, module: Any) -> None:
+    """See the losses: scalars whose gradient is computed. ``Tensor.backward`` calls ``torch.autograd.backward``.
+
+    A call within a call is PyTorch's own: a part of the graph that is computed anew, or a tensor of another class.
+    """
+    backward: Callable[..., Any] = module.backward
+    running = False
 
     @functools.wraps(backward)
-    def backward_with_agent(self: Any, gradient: Any = None, *args: Any, **kwargs: Any) -> Any:
-        return backward(self, loop.backward(self, gradient), *args, **kwargs)
+    def backward_with_agent(tensors: Any, grad_tensors: Any = None, *args: Any, **kwargs: Any) -> Any:
+        nonlocal running
+        if running:
+            return backward(tensors, grad_tensors, *args, **kwargs)
+        running = True
+        try:
+            several = tuple(tensors) if isinstance(tensors, Iterable) and not hasattr(tensors, "numel") else (tensors,)
+            if hasattr(grad_tensors, "numel") or grad_tensors is None:
+                given: Any = (grad_tensors,) * len(several)
+            else:
+                given = tuple(grad_tensors)
+            gradients = tuple(map(loop.backward, several, given))
+            return backward(several, gradients, *args, **kwargs)
+        finally:
+            running = False
 
-    module.Tensor.backward = backward_with_agent
+    module.backward = backward_with_agent
 
 
 def _hook_batches(loop: TorchLoop, module: ModuleType) -> None:

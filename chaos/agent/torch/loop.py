@@ -23,6 +23,15 @@ DDP and FSDP2 reduce within a backward run. With ``no_sync`` a later run does it
 _LOOKED_AT = (1, 2)
 """Steps of a process after which the weights are looked at once more: a loop does the same in each of its steps."""
 
+_NO_FORWARD = (
+    "gradients were computed, and no forward run of a model with weights was seen: a function that torch.compile has "
+    "compiled may call it. Compile the model in its place"
+)
+_NO_UPDATE = (
+    "gradients were computed, and no update of an optimizer was seen: a function that torch.compile has compiled may "
+    "call it. Compile optimizer.step in its place"
+)
+
 
 class Numbering(Protocol):
     """Whoever else numbers the steps of this process: its replica group."""
@@ -108,8 +117,11 @@ class TorchLoop:
         Returns the gradient with which the backward run has to begin: as a rule the given one.
         """
         in_step = self._training.in_step
+        if not self._training.steps_begun:
+            self._source.none = _NO_FORWARD
         if self._updating or not (in_step or self._joining is not None) or not self._counts():
             return gradient
+        self._source.open = _NO_UPDATE
         scaled, self._scaled = self._scaled, None
         if in_step:
             if not self._backward_begun:
@@ -148,6 +160,11 @@ class TorchLoop:
         """See that an optimizer begins to update; one within another's update is a part of it."""
         self._updating += 1
         self._empty = self._empty or not self._training.steps_begun
+        if self._updating == 1 and self._training.in_step and not self._losses and self._counts():
+            self._source.unclear(
+                f"{type(optimizer).__name__} updates in step {self._step}, and no scalar's backward() was called "
+                "before in it"
+            )
         if self._updating > 1 or not self._is_step() or not self._may_end(optimizer):
             return
         self._optimizer = optimizer

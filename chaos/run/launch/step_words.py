@@ -73,5 +73,5 @@ def _why(event: Mapping[str, Any]) -> str:
     if event.get("lines"):
         return "the script imports chaos_steps and never calls step_begins(); call it before each step"
     if event.get("gradients"):
-        return f"the script computes gradients, and no optimizer of MindSpore that chaos knows updates; {ADVICE}"
+        return f"the script computes gradients, and no optimizer that chaos knows updates; {ADVICE}"
     return f"{_NEITHER}; {ADVICE}"

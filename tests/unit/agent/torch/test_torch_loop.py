@@ -527,3 +527,43 @@ def test_a_tensor_that_cannot_be_read_has_no_digest_and_leaves_the_job_alone(job
         assert "sealed" not in event.data["parameters"] and "weight" in event.data["parameters"]
     assert [event.data["batch"] for event in events("digest")] == [None, None]
     assert steps(events) == [1, 2]
+
+
+def reasons(events: Events) -> list[str]:
+    return [event.data["reason"] for event in events("steps.unclear")]
+
+
+def test_an_update_without_a_loss_that_was_seen_is_unclear(job: Make, events: Events) -> None:
+    training = job()
+    optimizer = training.optimizer()
+    training.forward()
+    training.update(optimizer)
+    assert reasons(events) == ["Adam updates in step 1, and no scalar's backward() was called before in it"]
+
+
+def test_gradients_without_a_forward_run_are_said_at_the_end(job: Make, events: Events) -> None:
+    training = job()
+    training.loop.backward(Tensor(0.5))
+    assert not reasons(events)
+    training.source.finish()
+    assert "no forward run of a model with weights was seen" in reasons(events)[0]
+    assert not events("steps.none")
+
+
+def test_a_first_step_that_no_update_ends_is_said_at_the_end(job: Make, events: Events) -> None:
+    training = job()
+    optimizer = training.optimizer()
+    for _ in range(2):
+        training.forward()
+        training.loop.backward(Tensor(0.5))
+    training.source.finish()
+    assert not optimizer.state
+    assert "no update of an optimizer was seen" in reasons(events)[0]
+
+
+def test_a_forward_run_after_the_last_step_leaves_the_steps_clear(job: Make, events: Events) -> None:
+    training = job()
+    training.step(training.optimizer())
+    training.forward()
+    training.source.finish()
+    assert not reasons(events)

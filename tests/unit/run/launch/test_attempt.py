@@ -266,7 +266,7 @@ LINES = "add the three lines of chaos_steps to the loop"
         ({}, f"{NO_MODEL}; {LINES}"),
         ({"model_train": True}, "the script calls Model.train, which has trained no step"),
         ({"lines": True}, "the script imports chaos_steps and never calls step_begins()"),
-        ({"gradients": True}, "the script computes gradients, and no optimizer of MindSpore that chaos knows updates"),
+        ({"gradients": True}, "the script computes gradients, and no optimizer that chaos knows updates"),
     ],
 )
 def test_a_job_that_ends_well_without_a_step_is_named_and_its_log_is_not_quoted(
