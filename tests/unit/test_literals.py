@@ -84,6 +84,7 @@ THINGS = (
         "jobs",
         aside=("chaos/rehearsal",),
         words={
+            "chaos/agent/torch/hooks.py": PACKAGE_OF_PYTHON,
             "chaos/agent/torch/seeds.py": PACKAGE_OF_PYTHON,
             "chaos/bootstrap.py": PACKAGE_OF_PYTHON,
             "chaos/checks/mechanism/sdk.py": "a directory of the stand-ins",

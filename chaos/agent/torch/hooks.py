@@ -12,9 +12,10 @@ from types import ModuleType
 from typing import Any, Callable
 
 from chaos.agent.after_import import AfterImport
-from chaos.agent.torch.compiled import hook_compiled_modules, hook_compiled_optimizers, is_tracing
+from chaos.agent.torch.compiled import hook_compiled_optimizers, is_tracing
 from chaos.agent.torch.dcp import hook_dcp_loads, hook_dcp_saves
 from chaos.agent.torch.files import Files, hook_names, hook_torch_files
+from chaos.agent.torch.forward_gate import ForwardGate
 from chaos.agent.torch.group import hook_group
 from chaos.agent.torch.loop import TorchLoop
 from chaos.agent.torch.optimizers import Optimizers
@@ -28,8 +29,9 @@ def install_torch_hooks(imports: AfterImport, training: Training, loop: TorchLoo
     """Arrange for every hook to be set when its module is imported."""
     files = Files(training)
     imports.watch("torch", functools.partial(_hook_optimizers, loop, optimizers))
-    imports.watch("torch", functools.partial(_hook_forward, loop))
-    imports.watch("torch.autograd", functools.partial(_hook_backward, loop))
+    gate = ForwardGate(loop)
+    imports.watch("torch", gate.hook)
+    imports.watch("torch.autograd", functools.partial(_hook_backward, loop, gate))
     imports.watch("torch.utils.data.dataloader", functools.partial(_hook_batches, loop))
     for name in ("torch.amp.grad_scaler", "torch.cuda.amp.grad_scaler"):  # the second up to PyTorch 2.2
         imports.watch(name, functools.partial(hook_scaler, loop))
@@ -67,19 +69,7 @@ def _hook_optimizers(loop: TorchLoop, optimizers: Optimizers, torch: ModuleType)
     hook_compiled_optimizers(loop, torch)
 
 
-def _hook_forward(loop: TorchLoop, torch: ModuleType) -> None:
-    """See the calls of modules with weights, while gradients are recorded."""
-
-    def before(called: Any, inputs: Any) -> None:
-        if not tracing() and loop.awaits(called) and called.training and grads():
-            loop.forward(called, inputs)
-
-    tracing, grads = is_tracing(torch), torch._C.is_grad_enabled
-    torch.nn.modules.module.register_module_forward_pre_hook(before)
-    hook_compiled_modules(before, torch.nn)
-
-
-def _hook_backward(loop: TorchLoop, module: Any) -> None:
+def _hook_backward(loop: TorchLoop, gate: ForwardGate, module: Any) -> None:
     """See the losses: scalars whose gradient is computed. ``Tensor.backward`` calls ``torch.autograd.backward``.
 
     A call within a call is PyTorch's own: a part of the graph that is computed anew, or a tensor of another class.
@@ -103,6 +93,7 @@ def _hook_backward(loop: TorchLoop, module: Any) -> None:
             return backward(several, gradients, *args, **kwargs)
         finally:
             running = False
+            gate.open()
 
     module.backward = backward_with_agent
 

@@ -111,6 +111,10 @@ class TorchLoop:
             self._batches.append(inputs if self._fetched is None else self._fetched)
             training.reach("forward")
 
+    def begun_with(self, model: Any) -> bool:
+        """Return whether a step runs that has begun with this model."""
+        return self._training.in_step and model is self.model
+
     def backward(self, loss: Any, gradient: Any = None) -> Any:
         """See that a gradient is computed, of a loss if it is a scalar's. Several of a step count by their mean.
 

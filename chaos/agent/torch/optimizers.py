@@ -24,6 +24,7 @@ class Optimizers:
 
     def __init__(self) -> None:
         self._made: list[weakref.ref[Any]] = []
+        self._collected = 0
 
     def note(self, optimizer: Any) -> None:
         """Note that an optimizer is made; one that wraps another is noted as well."""
@@ -32,8 +33,9 @@ class Optimizers:
 
     def alive(self) -> list[Any]:
         """Return the optimizers that exist and that no other one holds: ZeroRedundancyOptimizer has one within it."""
-        if len(self._made) > 1:
-            gc.collect()  # one that the job has replaced may only wait for this
+        if self._collected < len(self._made) > 1:
+            self._collected = len(self._made)
+            gc.collect()  # one that the job has replaced may only wait for this; it takes too long for every step
         alive = [optimizer for made in self._made if (optimizer := made()) is not None]
         within = {id(part) for optimizer in alive for part in vars(optimizer).values() if part is not optimizer}
         return [optimizer for optimizer in alive if id(optimizer) not in within]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -567,3 +568,19 @@ def test_a_forward_run_after_the_last_step_leaves_the_steps_clear(job: Make, eve
     training.forward()
     training.source.finish()
     assert not reasons(events)
+
+
+def test_a_replaced_optimizer_is_collected_once_and_not_in_every_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    collected: list[int] = []
+    collect = gc.collect
+    monkeypatch.setattr(gc, "collect", lambda: collected.append(collect()))
+    optimizers = Optimizers()
+    replaced: Any = Adam(Tensor(1))
+    replaced.itself = replaced
+    optimizers.note(replaced)
+    del replaced
+    kept = Adam(Tensor(2))
+    optimizers.note(kept)
+    for _ in range(3):
+        assert optimizers.alive() == [kept]
+    assert len(collected) == 1
