@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chaos.scenario.load import load_scenario
-from tests.rehearsal.kit import Chaos, Done
+from tests.rehearsal.kit import Chaos, Done, checks_of
 
 pytestmark = [
     pytest.mark.nightly,
@@ -114,3 +114,42 @@ def test_steps_within_a_compiled_function_are_unknown_and_the_reason_is_printed(
     done = run(fresh, tmp_path, launch, name="compiled")
     assert done.code == 2, done
     assert "Compile the model in its place" in done.errors
+
+
+@pytest.mark.parametrize(("restarts", "options"), [("", ""), ("", " --momentum 0.9"), ("--max-restarts 2 ", "")])
+def test_a_second_network_is_no_obstacle(fresh: Chaos, tmp_path: Path, restarts: str, options: str) -> None:
+    done = run(fresh, tmp_path, f"torchrun --nproc-per-node 2 {restarts}gan.py --steps 12{options}", name="gan")
+    assert done.code == 0, done
+    assert load_scenario(tmp_path / "gan-kill.yaml").cells[0].scenario.job.step_optimizer == 2
+    (initial, *_) = done.run.history.select("initial", attempt="train", rank=0)
+    assert {"net.0.weight", "network2.net.0.weight", "network2.net.1.running_mean"} <= initial.data["parameters"].keys()
+
+
+LOAD = 'judge.load_state_dict(saved["judge"])'
+BUGS_OF_THE_SECOND = {
+    "lost": (LOAD, "pass", "resume", "network2.net.0.weight"),
+    "mean lost": (
+        LOAD,
+        LOAD.replace('saved["judge"]', '{**saved["judge"], "net.1.running_mean": torch.ones(16)}'),
+        "resume",
+        "network2.net.1.running_mean",
+    ),
+    "wrong in the file": (
+        '{"judge": judge.state_dict(),',
+        '{"judge": {**judge.state_dict(), "net.3.bias": torch.ones(1)},',
+        "checkpoint",
+        "network2.net.3.bias",
+    ),
+}
+
+
+@pytest.mark.parametrize("restarts", ["", "--max-restarts 2 "])
+@pytest.mark.parametrize("bug", BUGS_OF_THE_SECOND)
+def test_a_second_network_that_does_not_come_back_fails_though_its_optimizer_keeps_nothing(
+    fresh: Chaos, tmp_path: Path, bug: str, restarts: str
+) -> None:
+    before, after, check, name = BUGS_OF_THE_SECOND[bug]
+    launch = f"torchrun --nproc-per-node 2 {restarts}gan.py --steps 12"
+    done = run(fresh, tmp_path, launch, before, after, name="gan")
+    assert done.code == 1, done
+    assert any(name in said["seen"] for said in checks_of(done.run.result, "fail") if said["name"] == check)

@@ -18,7 +18,7 @@ from chaos.agent.record import Record
 from chaos.agent.start import Agent
 from chaos.agent.torch.flipping import drawn_element, flip
 from chaos.agent.torch.loop import REDUCED
-from chaos.agent.torch.optimizers import bare
+from chaos.agent.torch.names import bare
 from chaos.agent.torch.shards import is_cut, local_part
 
 Order = dict[str, Any]

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from chaos.agent.loops import some
 from chaos.agent.step_source import StepSource
 from chaos.agent.torch.first_step import steps_before
+from chaos.agent.torch.networks import Networks
 from chaos.agent.torch.optimizers import Optimizers, hyperparameters_of, keeps_own_part, state_of
 from chaos.agent.training import Training
 
@@ -77,6 +78,7 @@ class TorchLoop:
         self._optimizers = optimizers
         self._ends_with = ends_with
         self._first = first
+        self._networks = Networks()
         self._optimizer: Any = None
         self.model: Any = None
         self._step = 0
@@ -278,8 +280,9 @@ class TorchLoop:
         return steps_before(self._training, self._source, optimizers, empty_update=self._empty, first=self._first)
 
     def state(self) -> list[tuple[str, Any]]:
-        """Return the weights, the buffers and the optimizers' slots, by name."""
-        return list(state_of(self.model, self._optimizers.alive()))
+        """Return the weights and buffers of all networks, and the optimizers' slots, by name."""
+        optimizers = self._optimizers.alive()
+        return [*state_of(self.model, optimizers), *self._networks.state(self.model, optimizers)]
 
 
 def _mean(losses: list[Any]) -> Any:

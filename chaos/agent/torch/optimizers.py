@@ -12,8 +12,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
-WRAPPERS = ("module.", "_orig_mod.")
-"""Prefixes that DistributedDataParallel and torch.compile add to the names of a model's parameters."""
+from chaos.agent.torch.names import bare, is_saved, named_optimizers
 
 _MOST_NUMBERS = 8
 """Numbers of one list that are recorded."""
@@ -65,8 +64,7 @@ def hyperparameters_of(optimizers: list[Any]) -> dict[str, float]:
     A tensor of one value counts as a number, and each number of a list (``betas``) by its place.
     """
     numbers: dict[str, float] = {}
-    for place, optimizer in enumerate(optimizers):
-        prefix = "optimizer" if place == 0 else f"optimizer{place + 1}"
+    for prefix, optimizer in named_optimizers(optimizers):
         for number, group in enumerate(optimizer.param_groups):
             for key, value in group.items():
                 for name, held in _numbered(key, value) if key != "params" else ():
@@ -104,18 +102,11 @@ def _weights(optimizer: Any) -> list[Any]:
 def state_of(model: Any, optimizers: list[Any]) -> Iterator[tuple[str, Any]]:
     """Yield the model's parameters and buffers, and the optimizers' slots, with their names."""
     named = dict(model.named_parameters())
-    named.update((name, buffer) for name, buffer in model.named_buffers() if _is_saved(model, name))
+    named.update((name, buffer) for name, buffer in model.named_buffers() if is_saved(model, name))
     for name, value in named.items():
         yield bare(name), value
-    for number, optimizer in enumerate(optimizers):
-        yield from _slots(optimizer, "optimizer" if number == 0 else f"optimizer{number + 1}")
-
-
-def bare(name: str) -> str:
-    """Return a parameter's name without the prefixes of wrappers."""
-    while name.startswith(WRAPPERS):
-        name = name.partition(".")[2]
-    return name
+    for prefix, optimizer in named_optimizers(optimizers):
+        yield from _slots(optimizer, prefix)
 
 
 def _slots(optimizer: Any, prefix: str) -> Iterator[tuple[str, Any]]:
@@ -126,9 +117,3 @@ def _slots(optimizer: Any, prefix: str) -> Iterator[tuple[str, Any]]:
         for key in state if isinstance(state, dict) else ():
             if (value := state[key]) is not None:
                 yield f"{prefix}.{key}.{number}", value
-
-
-def _is_saved(model: Any, name: str) -> bool:
-    """Return whether a buffer is part of the model's state, as ``register_buffer`` was told (persistent)."""
-    path, _, last = name.rpartition(".")
-    return last not in model.get_submodule(path)._non_persistent_buffers_set

@@ -5,7 +5,7 @@ from __future__ import annotations
 from chaos.checks.checkpoint.exported import is_exported
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint
-from chaos.evidence.checkpoints.parameters import is_appended, is_flag, is_optimizer_state
+from chaos.evidence.checkpoints.parameters import is_appended, is_flag, is_of_no_module, is_optimizer_state
 from chaos.evidence.checkpoints.save_parts import held_by_group, held_elsewhere
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -22,14 +22,16 @@ def asked_of(
     replica group count as well, but only if they hold all that the rank has.
     """
     names = names_of(recorded)
-    elsewhere = held_elsewhere(history, artifacts, file)
+    theirs = recorded.data["parameters"]
+    elsewhere = held_elsewhere(history, artifacts, file, theirs)
     if state.digests.keys().isdisjoint(names):
-        together = elsewhere | held_by_group(plan, history, artifacts, file)
+        together = elsewhere | held_by_group(plan, history, artifacts, file, theirs)
         elsewhere = together if together.issuperset(names) else elsewhere
     exported = is_exported(file, state, history)
     return [name for name in names if name not in elsewhere and not (exported and is_optimizer_state(name))]
 
 
 def names_of(recorded: Event) -> list[str]:
-    """Return the parameters that a record of a rank's state has."""
-    return [name for name in recorded.data["parameters"] if not (is_flag(name) or is_appended(name))]
+    """Return the parameters that a record of a rank's state has, as far as a file can be asked for them."""
+    names: dict[str, str] = recorded.data["parameters"]
+    return [name for name in names if not (is_flag(name) or is_appended(name) or is_of_no_module(name))]

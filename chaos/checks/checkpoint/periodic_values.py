@@ -18,6 +18,7 @@ from chaos.evidence.checkpoints.owner import OwnedCheckpoint, OwnerUnknown
 from chaos.evidence.checkpoints.parameters import is_optimizer_state
 from chaos.evidence.checkpoints.periodic import outside_text, periodic
 from chaos.evidence.checkpoints.saved import outside, unowned
+from chaos.evidence.checkpoints.several_networks import as_recorded, is_of_another_network
 from chaos.evidence.checkpoints.sharded import as_held
 from chaos.evidence.checkpoints.stored import COUNTER, STEP, steps_by_name
 from chaos.evidence.checkpoints.whole import is_converted, lacking, unequal
@@ -183,7 +184,10 @@ def _judge_names(
     """Judge a file whose step has no digest by the names of its parameters: a rank always has the same names."""
     recorded = history.select("initial", rank=file.rank) + history.select("digest", rank=file.rank)
     for event in _with_parameters(recorded)[-1:]:
-        if missing := lacking(file, state, asked_of(plan, history, artifacts, file, state, event)):
+        named = as_recorded(state, event.data["parameters"])
+        asked = asked_of(plan, history, artifacts, file, named, event)
+        asked = [name for name in asked if not is_of_another_network(name)]  # only values say which network is which
+        if missing := lacking(file, named, asked):
             observation = _lacks(file, state, missing, artifacts.steps_per_update)
             collector.fail(
                 EXPECTED,

@@ -179,7 +179,9 @@ def _judge_initial(
         collector.unknown(RESTORED, observation, initial.source, last_load.source, data=data)
         return
     parameters = initial.data.get("parameters") or {}
-    states = [as_held(state_at_resume(history, artifacts, part), rank, parameters) for part in save]
+    then = digests(history, TRAIN).get(rank, {}).get(saved)
+    at_save = None if then is None else then.data.get("parameters")
+    states = [as_held(state_at_resume(history, artifacts, part), rank, parameters, at_save) for part in save]
     stored = {name: digest for state in states for name, digest in state.digests.items()}
     own = {name for part, state in zip(save, states, strict=True) if part.rank == rank for name in state.digests}
     same_rank = file.rank == rank

@@ -26,6 +26,7 @@ _SLOT = re.compile(
     r"|stat|linear|sum|v_max|vhat)\.|^optimizer\d*\.(?!param_groups\.)[^.]+\."
 )
 _SETTING = re.compile(r"^optimizer\d*\.param_groups\.|^iteration$")
+_OF_NO_MODULE = re.compile(r"^optimizer\d*\.parameter\.")
 _UPDATES_OF_A_WEIGHT = re.compile(r"^optimizer\d*\.step\.")
 _ACCUMULATED = re.compile(
     r"^(?:.*\.)?(?:accu?_grads?|accum(?:ulated)?_grads?|grads?_sum|grads?_accum(?:ulation|ulator)?s?)\."
@@ -50,6 +51,11 @@ def is_flag(name: str) -> bool:
 def is_appended(name: str) -> bool:
     """Return whether the save added it: a fact about the save, not a parameter of network or optimizer."""
     return name in _APPENDED
+
+
+def is_of_no_module(name: str) -> bool:
+    """Return whether it is a weight of an optimizer of PyTorch that is in no module."""
+    return bool(_OF_NO_MODULE.match(name))
 
 
 def is_setting(name: str) -> bool:

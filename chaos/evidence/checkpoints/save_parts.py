@@ -7,11 +7,12 @@ the state of their generators, while one rank saves weights and optimizer for al
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint, owners_of
+from chaos.evidence.checkpoints.several_networks import as_recorded
 from chaos.evidence.checkpoints.whole import is_of_weights
 from chaos.history.reader import History
 from chaos.observe.checkpoints.checkpoint import CheckpointError
@@ -42,12 +43,16 @@ def are_of_one_directory(file: OwnedCheckpoint, other: OwnedCheckpoint) -> bool:
     return key is not None and key == _key_of_directory(other)
 
 
-def held_elsewhere(history: History, artifacts: Artifacts, file: OwnedCheckpoint) -> frozenset[str]:
-    """Return the parameters that the other files of the same save hold."""
-    return _held_in(artifacts, other_parts(history, artifacts, file))
+def held_elsewhere(
+    history: History, artifacts: Artifacts, file: OwnedCheckpoint, theirs: Mapping[str, str]
+) -> frozenset[str]:
+    """Return the parameters that the other files of the same save hold, by the names of the rank: ``theirs``."""
+    return _held_in(artifacts, other_parts(history, artifacts, file), theirs)
 
 
-def held_by_group(plan: Plan, history: History, artifacts: Artifacts, file: OwnedCheckpoint) -> frozenset[str]:
+def held_by_group(
+    plan: Plan, history: History, artifacts: Artifacts, file: OwnedCheckpoint, theirs: Mapping[str, str]
+) -> frozenset[str]:
     """Return the parameters that ranks of the same replica group have saved after the same step beside a file.
 
     None where the plan has every rank save: then no file of another rank stands for its own.
@@ -55,14 +60,15 @@ def held_by_group(plan: Plan, history: History, artifacts: Artifacts, file: Owne
     if plan.training.every_rank_saves:
         return frozenset()
     group = next((group for group in plan.layout.replica_groups if file.rank in group), ())
-    return _held_in(artifacts, [part for part in of_other_ranks(history, artifacts, file) if part.rank in group])
+    parts = [part for part in of_other_ranks(history, artifacts, file) if part.rank in group]
+    return _held_in(artifacts, parts, theirs)
 
 
-def _held_in(artifacts: Artifacts, parts: Iterable[OwnedCheckpoint]) -> frozenset[str]:
+def _held_in(artifacts: Artifacts, parts: Iterable[OwnedCheckpoint], theirs: Mapping[str, str]) -> frozenset[str]:
     names: set[str] = set()
     for part in parts:
         with suppress(CheckpointError):  # chaos.checks.checkpoint says so
-            names |= artifacts.read_checkpoint(part.path).digests.keys()
+            names |= as_recorded(artifacts.read_checkpoint(part.path), theirs).digests.keys()
     return frozenset(names)
 
 

@@ -1,15 +1,18 @@
-"""The state of one rank in a checkpoint of all ranks, where each holds parts of the parameters."""
+"""The state of one rank in a checkpoint, by the rank's own names, with its parts of parameters that ranks share."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
 
+from chaos.evidence.checkpoints.several_networks import as_recorded
 from chaos.observe.checkpoints.saved_state import NO_VALUE, SavedState
 
 
-def as_held(state: SavedState, rank: int, theirs: Mapping[str, str]) -> SavedState:
-    """Return a state with the digests that a rank should have recorded.
+def as_held(
+    state: SavedState, rank: int, theirs: Mapping[str, str], at_save: Mapping[str, str] | None = None
+) -> SavedState:
+    """Return a state with the digests that a rank should have recorded, by the rank's names.
 
     Of a parameter that is saved in parts, the rank holds the part that it has written. A rank that has written none, as
     one of several that hold the same part, may hold any of them. A rank that holds the whole parameter may hold that.
@@ -19,7 +22,9 @@ def as_held(state: SavedState, rank: int, theirs: Mapping[str, str]) -> SavedSta
         state: the content of the checkpoint.
         rank: the rank.
         theirs: the digests that the rank has recorded, by the names of the parameters.
+        at_save: those that it recorded when the checkpoint was saved, where these are others.
     """
+    state = as_recorded(state, at_save or theirs)
     empty = [name for name in state.digests if theirs.get(name) == NO_VALUE]
     if not (state.shards or empty):
         return state

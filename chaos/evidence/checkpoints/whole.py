@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from chaos.evidence.checkpoints.parameters import is_appended, is_flag
+from chaos.evidence.checkpoints.parameters import is_appended, is_flag, is_of_no_module
 from chaos.evidence.checkpoints.sharded import as_held
 from chaos.observe.checkpoints.layout import CheckpointFile
 from chaos.observe.checkpoints.mindformers_layout import ITERATION
@@ -26,8 +26,8 @@ no file of a rank holds it (seen with 2.1.0)."""
 def lacking(file: CheckpointFile, state: SavedState, names: Iterable[str]) -> list[str]:
     """Return the parameters of a rank, weights and optimizer state, that its file lacks although it has to hold them.
 
-    The order is kept. Nothing is required of a file that declares that it leaves out other ranks' parameters, nor of a
-    file of weights only.
+    Nothing is required of a file that declares that it leaves out other ranks' parameters, nor of a file of weights
+    only. A weight of no module may be a copy that the optimizer makes anew.
     """
     if state.partial or is_of_weights(file):
         return []
@@ -35,7 +35,7 @@ def lacking(file: CheckpointFile, state: SavedState, names: Iterable[str]) -> li
     return sorted(
         name
         for name in set(names) - set(state.digests)
-        if not (is_flag(name) or is_appended(name) or name in elsewhere)
+        if not (is_flag(name) or is_appended(name) or is_of_no_module(name) or name in elsewhere)
     )
 
 

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from chaos.agent.torch.optimizers import bare
+from chaos.agent.torch.names import WRAPPERS, bare
 from chaos.observe.checkpoints.tensor import Tensor
 from chaos.observe.checkpoints.torch.objects import TensorRef
 
@@ -26,6 +26,7 @@ _MODELS = ("model", "module", "model_state", "model_state_dict", "state_dict", "
 _SLOT = re.compile(r"state\.(?P<parameter>.+)\.(?P<key>[^.]+)")
 _LISTED = re.compile(r"param_groups\.(?P<group>\d{1,9})\.params\.(?P<place>\d{1,9})")
 _DEEPEST = 3
+_WRAPPERS = frozenset(prefix.rstrip(".") for prefix in WRAPPERS)
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,11 @@ class _Part:
     @property
     def prefix(self) -> str:
         return "".join(f"{key}." for key in self.path)
+
+
+def without_wrappers(name: str) -> str:
+    """Return a name without the parts that wrappers add, wherever they stand."""
+    return ".".join(part for part in name.split(".") if part not in _WRAPPERS)
 
 
 def named_as_in_rank(structure: object, leaves: Mapping[str, Value]) -> dict[str, Value]:
