@@ -16,7 +16,14 @@ from typing import Any
 from chaos.base.walking import entries_below, raise_too_deep
 from chaos.faults.checkpoints.checkpoint_parts import Hit, part_of
 from chaos.faults.checkpoints.file_content import ABSENT, digest_file, digest_of, duplicate, replace_content
-from chaos.faults.checkpoints.saved_files import finished, recorded_step, run_of, storage_of, stored_step
+from chaos.faults.checkpoints.saved_files import (
+    counts_every_step,
+    finished,
+    recorded_step,
+    run_of,
+    storage_of,
+    stored_step,
+)
 from chaos.faults.kind import FaultKind, FaultMissed, Victim
 from chaos.faults.storage.storage import FROM_START
 from chaos.history.ledger import UndoStep
@@ -180,7 +187,7 @@ def kept_step(kept: Path, path: Path, victim: Victim) -> int | None:
             return read_common(kept if path.name == COMMON else path.with_name(COMMON)).step
     except CheckpointError:
         return None
-    return stored_step(kept, recorded_step(victim, path))
+    return stored_step(kept, recorded_step(victim, path), counts_every_step=counts_every_step(victim))
 
 
 def _tracked(kept: Path, path: Path) -> int | None:

@@ -10,7 +10,7 @@ from chaos.base.walking import raise_too_deep
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.damage import is_of
 from chaos.evidence.checkpoints.owner import kept_of
-from chaos.evidence.checkpoints.stored import COUNTER, SCRIPT, STEP
+from chaos.evidence.checkpoints.stored import COUNTER, SCRIPT, STEP, leaves_out_updates, without_counter
 from chaos.faults.kind import FaultMissed, Victim
 from chaos.history.event import Event
 from chaos.history.reader import read_history
@@ -52,8 +52,11 @@ def finished(victim: Victim) -> list[tuple[int, Path]]:
     """
     root = storage_of(victim)
     steps: dict[Path, int] = {}
+    counts = counts_every_step(victim)
     for file in find_checkpoints(root, raise_too_deep):
-        if not file.temporary and file.rank == victim.rank and (step := stored_step(file.path)) is not None:
+        if file.temporary or file.rank != victim.rank:
+            continue
+        if (step := stored_step(file.path, counts_every_step=counts)) is not None:
             steps[file.path] = step
     others = _recorded(victim) if victim.record.suffix == _RECORD else _by_content(root, victim.rank)
     for path, step in others:
@@ -62,15 +65,25 @@ def finished(victim: Victim) -> list[tuple[int, Path]]:
     return sorted((step, path) for path, step in steps.items())
 
 
-def stored_step(path: Path, recorded: int | None = None) -> int | None:
+def counts_every_step(victim: Victim) -> bool:
+    """Return whether the optimizer's count in a file is that of the steps, as far as the ranks have recorded.
+
+    PyTorch's GradScaler leaves out updates; a job that runs already has no record of that.
+    """
+    return victim.record.suffix != _RECORD or not leaves_out_updates(read_history(victim.record.parent))
+
+
+def stored_step(path: Path, recorded: int | None = None, *, counts_every_step: bool = True) -> int | None:
     """Return the step that a checkpoint holds, None if it is unreadable or holds none.
 
     The optimizer's ``global_step`` counts over the whole training; ``step_num``, taken where there is no other, may
     count from the last start of the job. ``recorded`` is the step of the record of the save, which counts before a
-    script's own number, and for a file in an unknown format.
+    script's own number, and for a file in an unknown format. Without ``counts_every_step`` the optimizer's count is
+    behind the steps, and says nothing.
     """
     try:
-        numbers = read_saved_state(path).numbers
+        state = read_saved_state(path)
+        numbers = (state if counts_every_step else without_counter(state)).numbers
     except CheckpointNotSupported:
         return recorded
     except CheckpointError:
@@ -108,9 +121,10 @@ def _recorded(victim: Victim) -> Iterator[tuple[Path, int]]:
     """Yield the files that the rank has recorded, each with the step of its last save; links are left out."""
     artifacts = Artifacts(run_of(victim).resolve(), None)
     last = {path: save for save in _saves(victim) if (path := kept_of(save, artifacts)) is not None}
+    counts = counts_every_step(victim)
     for path, save in last.items():
         recorded = save.data.get("step")
-        step = stored_step(path, recorded if isinstance(recorded, int) else None)
+        step = stored_step(path, recorded if isinstance(recorded, int) else None, counts_every_step=counts)
         if step is not None:
             yield path, step
 

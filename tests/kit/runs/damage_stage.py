@@ -32,10 +32,16 @@ class Stage:
 
     def saved(self, path: Path, step: int) -> None:
         """Record that the rank has saved a path."""
+        self._record("checkpoint.end", kind="periodic", path=str(path), step=step)
+
+    def left_out(self, step: int) -> None:
+        """Record that a scaler of gradients has left out the update of a step."""
+        self._record("update.left_out", step=step)
+
+    def _record(self, event: str, **data: Any) -> None:
         resume = self.record.exists()
         history = HistoryWriter(self.record, writer="agent", run="torch", clock=SYSTEM_CLOCK, resume=resume)
-        rank = self.victim.rank
-        history.record("checkpoint.end", attempt="train", rank=rank, pid=7, kind="periodic", path=str(path), step=step)
+        history.record(event, attempt="train", rank=self.victim.rank, pid=7, **data)
         history.close()
 
     def files(self) -> dict[str, bytes]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import shutil
 import signal
 from pathlib import Path
 
 import pytest
 
-from tests.kit.shipped import shipped
+from tests.kit.shipped import SHIPPED, shipped
 from tests.rehearsal.kit import Chaos, checks_of, said
 
 pytestmark = [
@@ -45,6 +46,37 @@ def test_without_its_metadata_all_ranks_pass_a_directory_over(chaos: Chaos) -> N
     loads = done.run.history.select("load.end", attempt="train")
     assert {(event.rank, Path(event.data["path"]).name) for event in loads} == {(0, "step-4"), (1, "step-4")}
     assert done.run.left() == []
+
+
+SCALED = {
+    "        loss.backward()\n        optimizer.step()\n": (
+        "        scaler.scale(2 * loss).backward()\n        scaler.step(optimizer)\n        scaler.update()\n"
+    ),
+    "    done = 0\n": (
+        '    scaler = torch.amp.GradScaler("cpu", init_scale=2.0**127, growth_interval=4)\n    done = 0\n'
+    ),
+    '        done = saved["step"]\n': (
+        '        scaler.load_state_dict(saved["scaler"])\n        done = saved["step"]\n'
+    ),
+    '"step": step}\n': '"step": step, "scaler": scaler.state_dict()}\n',
+}
+"""The shipped script with a scaler whose scale begins so high that it leaves out the first updates."""
+
+
+def test_the_damaged_file_is_the_planned_one_where_a_scaler_has_left_out_updates(chaos: Chaos, tmp_path: Path) -> None:
+    source = (SHIPPED / "torch" / "jobs" / "train_ddp.py").read_text()
+    for before, after in SCALED.items():
+        assert source.count(before) == 1
+        source = source.replace(before, after)
+    (tmp_path / "jobs").mkdir()
+    (tmp_path / "jobs" / "train_ddp.py").write_text(source)
+    scenario = Path(shutil.copy(SHIPPED / "torch" / f"{SCENARIO}.yaml", tmp_path))
+    done = chaos.run(scenario, "--cell", "damage=flip-checkpoint")
+    assert done.code == 0, done.errors + done.output
+    history = done.run.history
+    assert {event.data["step"] for event in history.select("update.left_out", attempt="train")} & {1, 2, 3, 4}
+    (landed,) = history.select("fault.landed", fault="damage")
+    assert (landed.data["evidence"][0]["file"], landed.data["evidence"][0]["step"]) == ("checkpoints/step-8.pt", 8)
 
 
 def test_a_script_that_goes_on_from_a_flipped_bit_is_a_failure(chaos: Chaos) -> None:

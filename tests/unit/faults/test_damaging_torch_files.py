@@ -94,6 +94,20 @@ def test_a_file_without_a_count_of_updates_has_the_step_of_its_record(owned: Run
     assert stage.hit()[0]["step"] == 8
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_where_updates_were_left_out_the_record_says_which_checkpoint_is_hit(owned: RunDirectory, kind: str) -> None:
+    """GradScaler leaves out updates: the optimizer counts fewer, and none between these two saves."""
+    stage = Stage(owned, kind)
+    for step in (1, 2, 5, 6, 7, 8):
+        stage.left_out(step)
+    for step in (4, 8):
+        state = {**job_state(2), "step": step, "saved": float(step)}
+        stage.saved(TorchSave().write(stage.job / "checkpoints" / f"step-{step}.pt", state), step)
+    shown, _ = stage.hit()
+    assert (shown["file"], shown["step"]) == ("checkpoints/step-8.pt", 8)
+    assert shown.get("older") == ("checkpoints/step-4.pt" if kind == "stale-checkpoint" else None)
+
+
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "rename-checkpoint"])
 def test_of_a_directory_the_ranks_own_part_is_hit(owned: RunDirectory, tmp_path: Path, kind: str) -> None:
     stage = Stage(owned, kind, rank=1)
