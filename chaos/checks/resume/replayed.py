@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from chaos.evidence.baseline import Baseline, at_baseline, differing, origin
@@ -74,6 +74,8 @@ def _judge_state(
     if of_this_run:
         ours = {name: digest for name, digest in ours.items() if is_replicated(name)}
     names = differing(ours, theirs)
+    if by_baseline and not of_this_run:
+        names = without_statistics_of_others(plan, baseline, window, rank, ours, names)
     agreed = Agreement("fail")
     if not (of_this_run or plan.equivalence.exact):
         agreed = agreement(plan, names, initial, event)
@@ -110,6 +112,21 @@ def _judge_state(
             ),
         )
     return 1
+
+
+def without_statistics_of_others(
+    plan: Plan, baseline: Baseline, window: Window, rank: int, ours: Mapping[str, str], names: list[str]
+) -> list[str]:
+    """Return the differing parameters but the running statistics that another rank of the replica group held then.
+
+    A rank that reads the checkpoint of another rank gets that rank's statistics: those of the data that it has seen.
+    """
+    if window.recovery is None or not window.recovery.reads_checkpoint:
+        return names
+    group = next((group for group in plan.layout.replica_groups if rank in group), (rank,))
+    records = (baseline.digests.get(peer, {}).get(window.step) for peer in group)
+    held = [record.data.get("parameters") or {} for record in records if record is not None]
+    return [name for name in names if is_replicated(name) or all(ours.get(name) != peer.get(name) for peer in held)]
 
 
 def _of_baseline(baseline: Baseline, rank: int, step: int) -> Iterator[tuple[dict[str, str], str, Event]]:
