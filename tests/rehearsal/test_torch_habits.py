@@ -113,7 +113,7 @@ def test_steps_within_a_compiled_function_are_unknown_and_the_reason_is_printed(
     launch = "torchrun --nproc-per-node 2 compiled.py --steps 12 --compiled function"
     done = run(fresh, tmp_path, launch, name="compiled")
     assert done.code == 2, done
-    assert "Compile the model in its place" in done.errors
+    assert "Compile the model in its place" in done.output
 
 
 @pytest.mark.parametrize(("restarts", "options"), [("", ""), ("", " --momentum 0.9"), ("--max-restarts 2 ", "")])
