@@ -48,6 +48,21 @@ def test_the_epoch_of_the_snapshot_must_not_be_trained_again(fresh: Chaos, tmp_p
     assert "trained another batch" in str(done.run.result["checks"])
 
 
+TRIED_AGAIN = """        try:
+            self.optimizer.step(None if self.first_epoch or hasattr(self, "failed") else lambda: 1 / 0)
+        except ZeroDivisionError:
+            self.failed = True
+            return self.batch(inputs, targets)
+"""
+
+
+def test_an_update_that_is_tried_again_after_an_error_is_no_obstacle(fresh: Chaos, tmp_path: Path) -> None:
+    launch = "torchrun --nproc-per-node 2 fit.py 4 1"
+    done = run(fresh, tmp_path, launch, "        self.optimizer.step()\n", TRIED_AGAIN)
+    assert done.code == 0, done
+    assert {event.data["step"] for event in done.run.history.select("step.end", rank=0)} == set(range(1, 33))
+
+
 @pytest.mark.parametrize("options", ["", " --fused"])
 @pytest.mark.parametrize("restarts", ["", "--max-restarts 2 "])
 def test_updates_that_mixed_precision_leaves_out_are_no_obstacle(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import sys
 from collections.abc import Iterable
 from types import ModuleType
 from typing import Any, Callable
@@ -56,7 +57,7 @@ def _hook_optimizers(loop: TorchLoop, optimizers: Optimizers, torch: ModuleType)
 
     def before(optimizer: Any, args: Any, kwargs: Any) -> None:
         if not tracing():
-            loop.update_begins(optimizer)
+            loop.update_begins(optimizer, sys._getframe(1))
 
     def after(optimizer: Any, args: Any, kwargs: Any) -> None:
         if not tracing():
@@ -91,6 +92,9 @@ def _hook_backward(loop: TorchLoop, gate: ForwardGate, module: Any) -> None:
                 given = tuple(grad_tensors)
             gradients = tuple(map(loop.backward, several, given))
             return backward(several, gradients, *args, **kwargs)
+        except BaseException:
+            loop.backward_failed()
+            raise
         finally:
             running = False
             gate.open()

@@ -6,6 +6,7 @@ framework is imported here: :mod:`chaos.agent.torch.hooks` calls these methods.
 
 from __future__ import annotations
 
+from types import FrameType
 from typing import Any, Protocol
 
 from chaos.agent.loops import some
@@ -13,6 +14,7 @@ from chaos.agent.step_source import StepSource
 from chaos.agent.torch.first_step import steps_before
 from chaos.agent.torch.networks import Networks
 from chaos.agent.torch.optimizers import Optimizers, hyperparameters_of, keeps_own_part, state_of
+from chaos.agent.torch.updates import Updates
 from chaos.agent.training import Training
 
 REDUCED = "allreduce.enter"
@@ -82,12 +84,14 @@ class TorchLoop:
         self._optimizer: Any = None
         self.model: Any = None
         self._step = 0
-        self._updating = 0
+        self._updates = Updates()
         self._empty = False
         self._backward_begun = False
         self._fetched: Any = None
         self._losses: list[Any] = []
+        self._losses_before = 0
         self._batches: list[Any] = []
+        self._backward_failed = False
         self._scaled: tuple[Any, Any] | None = None
         self.group: Numbering | None = None
         self.alterations: Altering | None = None
@@ -95,7 +99,7 @@ class TorchLoop:
 
     def awaits(self, model: Any) -> bool:
         """Return whether a forward run of this model would tell anything at present."""
-        if self._updating:
+        if self._updates.run():
             return False
         return model is self.model if self._training.in_step else self._counts()
 
@@ -110,8 +114,17 @@ class TorchLoop:
                 return
             self._begin(model)
         if training.in_step:
+            self._drop_failed()
             self._batches.append(inputs if self._fetched is None else self._fetched)
             training.reach("forward")
+
+    def _drop_failed(self) -> None:
+        """Forget what the step has tried in vain: a loop that catches an error tries it again, or leaves it out."""
+        if self._updates.take_failure():
+            self._losses, self._batches = [], []
+        elif self._backward_failed:
+            del self._batches[-1:]
+        self._backward_failed = False
 
     def begun_with(self, model: Any) -> bool:
         """Return whether a step runs that has begun with this model."""
@@ -125,7 +138,8 @@ class TorchLoop:
         in_step = self._training.in_step
         if not self._training.steps_begun:
             self._source.none = _NO_FORWARD
-        if self._updating or not (in_step or self._joining is not None) or not self._counts():
+        self._losses_before = len(self._losses)
+        if self._updates.run() or not (in_step or self._joining is not None) or not self._counts():
             return gradient
         self._source.open = _NO_UPDATE
         scaled, self._scaled = self._scaled, None
@@ -138,6 +152,12 @@ class TorchLoop:
         if loss.numel() == 1:
             self._losses.append((loss if scaled is None or scaled[0] is not loss else scaled[1]).detach())
         return gradient
+
+    def backward_failed(self) -> None:
+        """See that the last backward run has raised an error: its gradient is not computed."""
+        if self._training.in_step and not self._updates.run():
+            del self._losses[self._losses_before :]
+            self._backward_failed = True
 
     def scales(self, loss: Any, scaled: Any) -> None:
         """See that a scaler of gradients has scaled a loss: the step's loss is the one without the scale."""
@@ -162,16 +182,19 @@ class TorchLoop:
         if not committed:
             self._losses, self._batches = [], []
 
-    def update_begins(self, optimizer: Any) -> None:
-        """See that an optimizer begins to update; one within another's update is a part of it."""
-        self._updating += 1
+    def update_begins(self, optimizer: Any, frame: FrameType | None = None) -> None:
+        """See that an optimizer begins to update; one within another's update is a part of it.
+
+        ``frame`` is that of the update, None where ``update_ends`` is called also after an error in it.
+        """
+        outermost = self._updates.begin(frame)
         self._empty = self._empty or not self._training.steps_begun
-        if self._updating == 1 and self._training.in_step and not self._losses and self._counts():
+        if outermost and self._training.in_step and not self._losses and self._counts():
             self._source.unclear(
                 f"{type(optimizer).__name__} updates in step {self._step}, and no scalar's backward() was called "
                 "before in it"
             )
-        if self._updating > 1 or not self._is_step() or not self._may_end(optimizer):
+        if not outermost or not self._is_step() or not self._may_end(optimizer):
             return
         self._optimizer = optimizer
         if self.alterations is not None:
@@ -200,8 +223,7 @@ class TorchLoop:
 
     def update_ends(self, optimizer: Any) -> None:
         """See that an update has ended, and with it the step."""
-        self._updating -= 1
-        if not self._updating and self._optimizer is optimizer and self._is_step():
+        if self._updates.end() and self._optimizer is optimizer and self._is_step():
             self._end()
 
     def scaler_stepped(self, optimizer: Any, *, left_out: bool) -> None:
@@ -212,7 +234,7 @@ class TorchLoop:
         if not left_out or not self._counts():
             return
         if self._training.in_step:
-            if self._updating or not self._is_step() or not self._may_end(optimizer):
+            if self._updates.run() or not self._is_step() or not self._may_end(optimizer):
                 return
             self._optimizer = optimizer
             if self.alterations is not None:

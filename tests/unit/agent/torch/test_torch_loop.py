@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -275,6 +277,101 @@ def test_an_update_within_another_is_a_part_of_it(job: Make, events: Events) -> 
     assert steps(events) == []
     training.loop.update_ends(outer)
     assert steps(events) == [1]
+
+
+def fail(loop: TorchLoop, *optimizers: Adam) -> None:
+    """Raise an error in the update of the last optimizer, which lies within those of the others."""
+    loop.update_begins(optimizers[0], sys._getframe())
+    if optimizers[1:]:
+        fail(loop, *optimizers[1:])
+    raise FloatingPointError
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_an_update_that_raises_an_error_does_not_end_the_step_and_can_be_tried_again(
+    job: Make, events: Events, nested: bool
+) -> None:
+    training = job()
+    optimizers = [training.optimizer()]
+    training.loop.batch([Tensor(3)])
+    training.forward()
+    training.loop.backward(Tensor(7))
+    with pytest.raises(FloatingPointError):
+        fail(training.loop, *optimizers, *([Adam(training.model.weight)] if nested else []))
+    assert steps(events) == []
+    training.loop.batch([Tensor(4)])
+    training.step(optimizers[0], 0.25)
+    training.step(optimizers[0], 0.25)
+    assert steps(events) == [1, 2]
+    first, second = events("digest")
+    assert loss_of(first) == loss_of(second) == 0.25
+    assert first.data["batch"] == second.data["batch"]
+
+
+def test_an_update_whose_error_the_loop_answers_with_the_update_alone_is_the_steps(job: Make, events: Events) -> None:
+    training = job()
+    optimizer = training.optimizer()
+    training.forward()
+    training.loop.backward(Tensor(0.25))
+    with pytest.raises(FloatingPointError):
+        fail(training.loop, optimizer)
+    training.update(optimizer)
+    (digest,) = events("digest")
+    assert loss_of(digest) == 0.25
+
+
+def test_an_error_within_an_outer_update_leaves_the_outer_one(job: Make, events: Events) -> None:
+    training = job()
+    outer, inner = training.optimizer(), Adam(training.model.weight)
+    training.forward()
+    training.loop.backward(Tensor(0.5))
+    training.loop.update_begins(outer, sys._getframe())
+    with pytest.raises(FloatingPointError):
+        fail(training.loop, inner)
+    assert not training.loop.awaits(training.model)
+    training.loop.update_ends(outer)
+    training.step(outer)
+    assert steps(events) == [1, 2]
+
+
+def test_the_update_of_another_thread_is_not_taken_for_ended(job: Make) -> None:
+    training = job()
+    optimizer, begun, looked_at = training.optimizer(), threading.Event(), threading.Event()
+
+    def update() -> None:
+        training.loop.update_begins(optimizer, sys._getframe())
+        begun.set()
+        looked_at.wait()
+        training.loop.update_ends(optimizer)
+
+    other = threading.Thread(target=update)
+    other.start()
+    begun.wait()
+    awaited = training.loop.awaits(training.model)
+    looked_at.set()
+    other.join()
+    assert not awaited
+    assert training.loop.awaits(training.model)
+
+
+@pytest.mark.parametrize("forward_again", [True, False])
+def test_a_backward_run_that_raises_an_error_counts_for_nothing(job: Make, events: Events, forward_again: bool) -> None:
+    training = job()
+    optimizer = training.optimizer()
+    for failed in (False, True):
+        training.forward(1)
+        training.loop.backward(Tensor(0.5))
+        training.forward(2)
+        if failed:
+            training.loop.backward(Tensor(9))
+            training.loop.backward_failed()
+            if forward_again:
+                training.forward(2)
+        training.loop.backward(Tensor(0.25))
+        training.update(optimizer)
+    without, with_error = events("digest")
+    assert without.data["batch"] == with_error.data["batch"]
+    assert loss_of(without) == loss_of(with_error) == 0.375
 
 
 def test_an_optimizer_that_another_holds_is_not_the_loops(job: Make) -> None:
