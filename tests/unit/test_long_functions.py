@@ -14,8 +14,6 @@ REASONS = {
     "rehearsal/jobs/mnist.py main": "a job's script, written as a user would: one function from arguments to training",
     "rehearsal/mindformers/kernels.py replace_attention": "a cell that is declared inside, since MindSpore is imported "
     "in a rank only",
-    "rehearsal/torch/process_group.py process_group_class": "classes declared inside, since PyTorch is imported in a "
-    "rank only",
 }
 """File and function, to why it is longer."""
 

@@ -1,7 +1,7 @@
 """The store in which ranks meet, for each release of PyTorch: whether the ranks of a later start can meet there (F-16).
 
 Read in the sources of torch/distributed (``rendezvous.py``; ``elastic/rendezvous``: ``dynamic_rendezvous.py``,
-``static_tcp_rendezvous.py``; ``elastic/agent/server``) of 2.1.2, 2.4.1, 2.5.1, 2.7.1 and 2.13.0:
+``static_tcp_rendezvous.py``; ``elastic/agent/server``) of 2.1.2, 2.4.1, 2.5.1, 2.7.1, 2.13.0 and 2.14.1:
 
 - Until 2.4 the static rendezvous alone hands torchrun's store to the ranks. With c10d rank 0 makes one for each start.
 - From 2.5 on c10d hands it over as well, unless TORCH_DISABLE_SHARE_RDZV_TCP_STORE is 1.

@@ -15,23 +15,14 @@ def process_group_class() -> Any:
     import torch
     from torch.futures import Future
 
-    work: Any = torch._C._distributed_c10d.Work
     group: Any = torch.distributed.ProcessGroup
+    ended: Any = torch._C._distributed_c10d._create_work_from_future  # work of Python's own has no future before 2.6
 
-    class Done(work):  # type: ignore[misc]
-        """A collective that has ended."""
-
-        def __init__(self, result: Any) -> None:
-            super().__init__()
-            self._future: Any = Future()
-            self._future.set_result(result)
-
-        def wait(self, timeout: Any = None) -> bool:
-            del timeout
-            return True
-
-        def get_future(self) -> Any:
-            return self._future
+    def done(result: Any) -> Any:
+        """Return the work of a collective that has ended."""
+        future: Any = Future()
+        future.set_result(result)
+        return ended(future)
 
     class DeviceGroup(group):  # type: ignore[misc]
         """The group of all ranks. Each call returns when its collective has ended, or raises the device's error."""
@@ -59,18 +50,18 @@ def process_group_class() -> Any:
                 raise RuntimeError(f"the device layer of this rehearsal sums only, and {operation} was asked for")
             for tensor in tensors:
                 self._device.all_reduce(tensor)
-            return Done(tensors)
+            return done(tensors)
 
         def broadcast(self, tensors: Any, options: Any = None) -> Any:
             for tensor in tensors:
                 self._device.broadcast(tensor, getattr(options, "rootRank", 0))
-            return Done(tensors)
+            return done(tensors)
 
         def barrier(self, options: Any = None) -> Any:
             import torch
 
             del options
             self._device.all_reduce(torch.zeros(1, dtype=torch.int64))
-            return Done([])
+            return done([])
 
     return DeviceGroup

@@ -12,13 +12,13 @@ from typing import Any
 
 import torch
 from torch import distributed, nn
-from torch.nn.parallel import DistributedDataParallel
 
 from chaos.agent.torch.optimizers import hyperparameters_of
 from chaos.rehearsal.torch import machine
 from chaos.rehearsal.torch.checkpoints import Checkpoints
 from chaos.rehearsal.torch.device import BACKEND
 from chaos.rehearsal.torch.model import State
+from chaos.rehearsal.torch.replica import replica
 
 JOINED = "ARF FINISH"
 """The error that ends the first training of a process in a lost one's place: its state is still to come."""
@@ -90,7 +90,7 @@ class Trainer:
             training.joins()
             raise RuntimeError(JOINED)
         training.begin(state.iteration, state.named())
-        wrapped = DistributedDataParallel(state.model, init_sync=False)
+        wrapped = replica(state.model)
         while state.iteration < self._arguments.train_iters:
             self._step(wrapped)
         training.end()
