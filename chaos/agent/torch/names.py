@@ -8,11 +8,20 @@ WRAPPERS = ("module.", "_orig_mod.")
 """Prefixes that DistributedDataParallel and torch.compile add to the names of a model's parameters."""
 
 
+_WITHIN = ("_orig_mod", "_checkpoint_wrapped_module")
+"""Parts that torch.compile and the wrapper for activation checkpoints add for a block of the model.
+
+A ``state_dict`` has the first and lacks the second; ``get_model_state_dict`` lacks both.
+"""
+
+
 def bare(name: str) -> str:
-    """Return a parameter's name without the prefixes of wrappers."""
+    """Return a parameter's name without the prefixes of wrappers, and without the parts that they add within it."""
     while name.startswith(WRAPPERS):
         name = name.partition(".")[2]
-    return name
+    if not any(part in name for part in _WITHIN):
+        return name
+    return ".".join(part for part in name.split(".") if part not in _WITHIN)
 
 
 def is_saved(model: Any, name: str) -> bool:

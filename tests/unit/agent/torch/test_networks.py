@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from chaos.agent.torch.networks import Networks, networks_of
+from chaos.agent.torch.optimizers import state_of
 
 
 class Value:
@@ -92,6 +94,17 @@ def test_neither_a_wrapper_nor_a_container_changes_the_names(model: Module) -> N
     optimizers = [optimizer(second), optimizer(model)]
     for roots in ((model, second), (around, model), (both, around), (with_more, both), (both, with_more, around)):
         assert names(model, optimizers, *roots) == NAMES
+
+
+@pytest.mark.parametrize("wrapper", ["_orig_mod", "_checkpoint_wrapped_module"])
+def test_a_wrapped_block_within_the_model_or_a_second_network_has_the_name_of_its_state(wrapper: str) -> None:
+    block = Module()
+    block._modules[wrapper] = Module("weight", buffers=("running_mean",), scratch="noise")
+    first = Module(net=Module(norm=block))
+    second = copy.deepcopy(first)
+    seen = [name for name, _ in state_of(first, [])]
+    assert seen == ["net.norm.weight", "net.norm.running_mean"]
+    assert names(first, [optimizer(first), optimizer(second)], first, second) == [f"network2.{name}" for name in seen]
 
 
 def test_each_further_network_has_a_number_in_the_order_of_the_optimizers(model: Module) -> None:

@@ -46,6 +46,12 @@ def test_the_prefixes_of_wrappers_are_left_out(prefix: str) -> None:
     assert names({"model": model(prefix)}) == names(model(prefix)) == WEIGHTS
 
 
+@pytest.mark.parametrize("part", ["_orig_mod", "_checkpoint_wrapped_module", "_checkpoint_wrapped_module._orig_mod"])
+def test_a_block_that_is_wrapped_alone_has_its_own_name(part: str) -> None:
+    block = {f"net.0.{part}.{name}": tensor() for name in ("weight", "bias")}
+    assert names({"model": block}) == WEIGHTS
+
+
 def test_a_weight_whose_own_name_begins_with_model_keeps_it() -> None:
     assert names(model("model.")) == {f"model.{name}" for name in WEIGHTS}
     assert names({"model": model("model.")}) == {f"model.{name}" for name in WEIGHTS}
