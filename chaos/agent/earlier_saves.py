@@ -10,13 +10,18 @@ from typing import Any, NamedTuple
 
 _SAVED = b'"event":"checkpoint.end"'
 _RENAMED = b'"event":"checkpoint.renamed"'
+_BEGUN, _ENDED = b'"event":"step.begin"', b'"event":"step.end"'
 
 
 class Save(NamedTuple):
-    """A periodic checkpoint as its rank has recorded it: its step, and the steps until then without an update."""
+    """A periodic checkpoint as its rank has recorded it: its step, and the steps until then without an update.
+
+    ``within`` says that the step had not ended, so the checkpoint may hold the state before it.
+    """
 
     step: int
     left_out: int = 0
+    within: bool = False
 
 
 class EarlierSaves:
@@ -39,7 +44,9 @@ class EarlierSaves:
         ]
         last = max(saves, key=lambda save: save["mono"], default=None)
         step, left_out = (None, 0) if last is None else (last.get("step"), last.get("left_out", 0))
-        return Save(step, left_out) if isinstance(step, int) and isinstance(left_out, int) else None
+        if last is None or not isinstance(step, int) or not isinstance(left_out, int):
+            return None
+        return Save(step, left_out, last["within"])
 
     def has_predecessor(self, rank: int) -> bool:
         """Return whether another process of a rank has a record here."""
@@ -57,12 +64,14 @@ class EarlierSaves:
 
 
 def _saves_of(lines: Iterable[bytes]) -> list[dict[str, Any]]:
-    """Return the saves of one process, each with the last name of its file."""
+    """Return the saves of one process, each with the last name of its file, and whether it was ``within`` a step."""
     saves: list[dict[str, Any]] = []
+    in_step = False
     for line in lines:
+        in_step = _BEGUN in line or (in_step and _ENDED not in line)
         with suppress(ValueError):  # the last line of a killed rank may be torn
             if _SAVED in line:
-                saves.append(json.loads(line))
+                saves.append({**json.loads(line), "within": in_step})
             elif _RENAMED in line:
                 renamed = json.loads(line)
                 for save in saves:

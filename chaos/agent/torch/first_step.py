@@ -30,10 +30,8 @@ def steps_before(
         return _with_left_out(training, source, max(counts))
     if not training.has_loaded:
         return 0
-    if training.loaded_step is not None:
-        return training.loaded_step
-    if (saved := training.saved_step()) is not None:
-        return saved
+    if (step := _loaded(training)) is not None:
+        return step
     if first:  # there is no checkpoint yet: what was read is data, or weights to begin with
         return 0
     source.unclear(
@@ -41,6 +39,18 @@ def steps_before(
         "first step is not known"
     )
     return None
+
+
+def _loaded(training: Training) -> int | None:
+    """Return the step of the loaded checkpoint: its own number, or that of its recorded save; None without both.
+
+    A script may count its steps from 0, or save the number of the next step: then both differ by one, and the recorded
+    save is right. A save within a step may hold the state before it, so nothing follows from its number.
+    """
+    own, save = training.loaded_step, training.loaded_save()
+    if own is None or (save is not None and not save.within and abs(own - save.step) == 1):
+        return None if save is None else save.step
+    return own
 
 
 def _with_left_out(training: Training, source: StepSource, updates: int) -> int | None:

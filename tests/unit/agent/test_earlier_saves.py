@@ -46,6 +46,17 @@ def test_the_updates_that_a_save_lacks_are_part_of_it(history: Path, tmp_path: P
         assert EarlierSaves(str(history), OTHER).of(path) is None
 
 
+def test_a_save_within_a_step_is_told_from_one_after_it(history: Path, tmp_path: Path) -> None:
+    with own_record(history, run="run-1", rank=0) as record:
+        within, after = str(tmp_path / "within.pt"), tmp_path / "after.pt"
+        record.write("step.begin", step=4)
+        saved(record, Path(within), 4)
+        record.write("step.end", step=4)
+        saved(record, after, 4)
+        saves = EarlierSaves(str(history), OTHER)
+        assert (saves.of(within), saves.of(str(after))) == (Save(4, within=True), Save(4))
+
+
 def test_an_end_of_life_checkpoint_says_its_step_itself(history: Path, tmp_path: Path) -> None:
     with own_record(history, run="run-1", rank=0) as record:
         record.write("checkpoint.end", kind="end-of-life", path=str(tmp_path / "x.ckpt"), step=3)

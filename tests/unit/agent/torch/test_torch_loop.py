@@ -210,6 +210,21 @@ def test_without_a_counter_the_loaded_checkpoint_gives_the_step(job: Make, event
     assert steps(events) == [5]
 
 
+@pytest.mark.parametrize(
+    ("own", "save", "first"),
+    [(7, Save(8), 9), (9, Save(8), 9), (8, Save(9, within=True), 9), (4, Save(8), 5), (8, Save(8), 9)],
+    ids=["counts from 0", "names the next step", "saved within step 9", "content of another step", "alike"],
+)
+def test_of_two_numbers_that_differ_by_one_the_recorded_save_is_right(
+    job: Make, events: Events, own: int, save: Save, first: int
+) -> None:
+    training = job()
+    training.saves["/checkpoints/x"] = save
+    training.training.load("/checkpoints/x", dict, lambda loaded: own)
+    training.step(training.optimizer(counts=False))
+    assert steps(events) == [first]
+
+
 def test_without_any_number_the_steps_are_unclear(job: Make, events: Events) -> None:
     training = job()
     training.training.load("x.pt", dict, lambda loaded: None)
