@@ -245,8 +245,11 @@ class Training:
         self._record.write("checkpoint.renamed", path=path, to=to)
 
     def load(self, path: str, read: Callable[[], Any], step_of: Callable[[Any], int | None] | None = None) -> Any:
-        """Read a checkpoint; return the result of ``read``. ``step_of`` finds the step in it, else its ``step_num``."""
-        path = os.path.abspath(path)
+        """Read a checkpoint; return the result of ``read``. ``step_of`` finds the step in it, else its ``step_num``.
+
+        A link to a checkpoint beside it (``latest``) is recorded as that checkpoint: later the link leads to another.
+        """
+        path = behind_links(os.path.abspath(path))
         self._record.write("load.begin", path=path)
         self._barriers.reach("checkpoint.load")
         result = read()
@@ -287,6 +290,19 @@ class Training:
             self._barriers.enter("save_ckpt", phase)
         else:
             self.reach(phase)
+
+
+def behind_links(path: str) -> str:
+    """Return an absolute path with the target of each link that leads to a name beside it, or below that."""
+    done = ""
+    for part in path.split(os.sep)[1:]:
+        here = f"{done}{os.sep}{part}"
+        if os.path.islink(here):
+            target, above = os.path.realpath(here), os.path.realpath(done or os.sep).rstrip(os.sep)
+            if target.startswith(above + os.sep):
+                here = done + target[len(above) :]
+        done = here
+    return done or path
 
 
 class _Later:

@@ -51,6 +51,33 @@ def test_what_is_neither_array_nor_tensor_has_no_digest(training: Training, even
     assert (digest.data["loss"], digest.data["batch"]) == (None, None)
 
 
+@pytest.mark.parametrize(
+    ("loaded", "recorded"),
+    [
+        ("job/latest.pt", "job/step-8.pt"),
+        ("job/latest/model.pt", "job/iter/8/model.pt"),
+        ("job/chain.pt", "job/step-8.pt"),
+        ("job/far/step-8.pt", "job/far/step-8.pt"),
+        ("job/lost.pt", "job/lost.pt"),
+    ],
+    ids=["link to a file", "link to a directory", "link to a link", "directory elsewhere", "link to nothing"],
+)
+def test_a_link_beside_its_checkpoint_is_loaded_under_the_name_of_the_checkpoint(
+    training: Training, events: Events, tmp_path: Path, loaded: str, recorded: str
+) -> None:
+    job = tmp_path / "job"
+    for directory in (job / "iter" / "8", tmp_path / "scratch"):
+        directory.mkdir(parents=True)
+    links = {"latest.pt": "step-8.pt", "latest": "iter/8", "chain.pt": "latest.pt", "far": "../scratch", "lost.pt": "../gone"}
+    for name, target in links.items():
+        (job / name).symlink_to(target)
+    (job / "step-8.pt").touch()
+    training.load(str(tmp_path / loaded), dict)
+    assert [event.data["path"] for event in events() if event.event in ("load.begin", "load.end")] == [
+        str(tmp_path / recorded)
+    ] * 2
+
+
 def test_a_load_is_recorded_round_its_reading(training: Training, events: Events, tmp_path: Path) -> None:
     def read() -> dict[str, int]:
         assert events("load.begin") and not events("load.end")
