@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -128,10 +128,10 @@ class Digests:
         """Return whether this step has a digest."""
         return self._interval > 0 and (step % self._interval == 0 or step in self._steps)
 
-    def write_initial(self, parameters: Iterable[tuple[str, Any]]) -> None:
-        """Record the state before the first step."""
+    def write_initial(self, parameters: Iterable[tuple[str, Any]], frozen: Sequence[str] = ()) -> None:
+        """Record the state before the first step; ``frozen`` are the names of weights that are not trained."""
         if self._interval > 0:
-            self._record.write("initial", **self._state(parameters))
+            self._record.write("initial", **self._state(parameters), **({"frozen": list(frozen)} if frozen else {}))
 
     def write(
         self,

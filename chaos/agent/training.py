@@ -16,7 +16,7 @@ Handlers that are registered with ``mindio_ttp`` are recorded without any of thi
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from threading import get_ident
 from time import perf_counter_ns
@@ -86,13 +86,15 @@ class Training:
         *,
         updates: int | None = None,
         own_slots: bool = False,
+        frozen: Sequence[str] = (),
     ) -> None:
         """Begin the training after ``initial_step``, counted over the whole job.
 
         ``parameters`` are the weights and all state of the optimizer, by name; their values are read again after every
         step. Where a step replaces the objects themselves, a function returns them. ``updates`` is the optimizer's
         number of updates until then; it is recorded where it differs from the number of steps. ``own_slots`` says that
-        the optimizer keeps the state of some weights only, and other ranks keep that of the others.
+        the optimizer keeps the state of some weights only, and other ranks keep that of the others. ``frozen`` are the
+        names of weights that are not trained.
         """
         self._state = _Later(parameters) if callable(parameters) else list(parameters)
         self._barriers.parameters = list(self._state)
@@ -101,7 +103,7 @@ class Training:
         same = holders(self._barriers.parameters)
         if own_slots or same is not None:
             self._record.write("state.sharded", optimizer=own_slots, **({} if same is None else {"holders": same}))
-        self._digests.write_initial(self._barriers.parameters)
+        self._digests.write_initial(self._barriers.parameters, frozen)
         self._loaded.clear()
 
     def joins(self) -> None:

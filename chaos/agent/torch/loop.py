@@ -13,7 +13,7 @@ from chaos.agent.loops import some
 from chaos.agent.step_source import StepSource
 from chaos.agent.torch.first_step import steps_before
 from chaos.agent.torch.networks import Networks
-from chaos.agent.torch.optimizers import Optimizers, hyperparameters_of, keeps_own_part, state_of
+from chaos.agent.torch.optimizers import Optimizers, frozen_in, hyperparameters_of, keeps_own_part, state_of
 from chaos.agent.torch.updates import Updates
 from chaos.agent.training import Training
 
@@ -279,7 +279,8 @@ class TorchLoop:
             self.model, self._step = model, done
             if (save := training.loaded_save()) is not None:
                 training.left_out = save.left_out
-            training.begin(done, self.state, own_slots=any(map(keeps_own_part, optimizers)))
+            own_slots = any(map(keeps_own_part, optimizers))
+            training.begin(done, self.state, own_slots=own_slots, frozen=frozen_in(model))
         elif training.steps_begun in _LOOKED_AT and (changed := training.changed_since_step()):
             self._source.unclear(
                 f"{some(changed)} changed after the update of step {self._step}, so the step ends later than the "

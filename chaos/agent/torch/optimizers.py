@@ -109,6 +109,11 @@ def state_of(model: Any, optimizers: list[Any]) -> Iterator[tuple[str, Any]]:
         yield from _slots(optimizer, prefix)
 
 
+def frozen_in(model: Any) -> list[str]:
+    """Return the names of the model's parameters that are not trained, as the base of a model with adapters."""
+    return [bare(name) for name, weight in model.named_parameters() if not weight.requires_grad]
+
+
 def _slots(optimizer: Any, prefix: str) -> Iterator[tuple[str, Any]]:
     parts = (optimizer, *_within(optimizer))
     for number, weight in enumerate(_weights(optimizer)):

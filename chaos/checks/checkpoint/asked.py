@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from chaos.checks.checkpoint.exported import is_exported
 from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.checkpoints.frozen import made_anew
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint
 from chaos.evidence.checkpoints.parameters import is_appended, is_flag, is_of_no_module, is_optimizer_state
 from chaos.evidence.checkpoints.save_parts import held_by_group, held_elsewhere
@@ -18,10 +19,12 @@ def asked_of(
 ) -> list[str]:
     """Return the parameters of a record that a file has to hold.
 
-    A file without any of them is a file beside a checkpoint, as that of a rank's generators: then the files of the
-    replica group count as well, but only if they hold all that the rank has.
+    Weights that every start makes anew are none of them. A file without any of them is a file beside a checkpoint, as
+    that of a rank's generators: then the files of the replica group count as well, but only if they hold all that is
+    asked of the rank.
     """
-    names = names_of(recorded)
+    anew = made_anew(history, recorded)
+    names = [name for name in names_of(recorded) if name not in anew]
     theirs = recorded.data["parameters"]
     elsewhere = held_elsewhere(history, artifacts, file, theirs)
     if state.digests.keys().isdisjoint(names):

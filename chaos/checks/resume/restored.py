@@ -8,6 +8,7 @@ from pathlib import Path
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.at_resume import state_at_resume, step_at_resume
 from chaos.evidence.checkpoints.damage import as_saved, is_damaged, loads_ended, loads_made
+from chaos.evidence.checkpoints.frozen import made_anew
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint
 from chaos.evidence.checkpoints.parameters import is_appended, is_flag, is_replicated, is_slot
 from chaos.evidence.checkpoints.periodic import by_path, counted, periodic
@@ -196,7 +197,8 @@ def _judge_initial(
         _judge_recorded(plan, history, rank, set(stored) - set(parameters), (initial.source, where), collector)
     if not shared:
         collector.unknown(RESTORED, f"no parameter of rank {rank} can be compared", initial.source, data=about(rank))
-    asked = [name for name in parameters if name not in stored]
+    anew = made_anew(history, initial)
+    asked = [name for name in parameters if name not in stored and name not in anew]
     missing = [name for name in lacking(file, states[-1], asked) if same_rank or is_replicated(name)]
     if missing:
         observation = f"rank {rank} goes on with parameters that its file does not hold: {text_list(missing)}"

@@ -68,7 +68,13 @@ def test_a_link_beside_its_checkpoint_is_loaded_under_the_name_of_the_checkpoint
     job = tmp_path / "job"
     for directory in (job / "iter" / "8", tmp_path / "scratch"):
         directory.mkdir(parents=True)
-    links = {"latest.pt": "step-8.pt", "latest": "iter/8", "chain.pt": "latest.pt", "far": "../scratch", "lost.pt": "../gone"}
+    links = {
+        "latest.pt": "step-8.pt",
+        "latest": "iter/8",
+        "chain.pt": "latest.pt",
+        "far": "../scratch",
+        "lost.pt": "../gone",
+    }
     for name, target in links.items():
         (job / name).symlink_to(target)
     (job / "step-8.pt").touch()

@@ -152,6 +152,19 @@ def test_a_step_has_its_loss_its_batch_and_its_state_by_name(job: Make, events: 
     assert first.data["batch"] == second.data["batch"] is not None
 
 
+def test_weights_that_are_not_trained_are_recorded_as_frozen(job: Make, events: Events) -> None:
+    training, plain = job(), job()
+    training.model.named_parameters = lambda: iter(  # type: ignore[method-assign]
+        [("module.base", Tensor(3, requires_grad=False)), ("module.weight", training.model.weight)]
+    )
+    for each in (training, plain):
+        each.step(each.optimizer())
+    with_base, without = events("initial")
+    assert with_base.data["frozen"] == ["base"]
+    assert {"base", "weight", "mean"} == with_base.data["parameters"].keys()
+    assert "frozen" not in without.data
+
+
 def test_accumulated_gradients_are_one_step_with_the_mean_of_their_losses(job: Make, events: Events) -> None:
     training = job()
     training.step(training.optimizer(), 1.0, 3.0)

@@ -175,6 +175,46 @@ def test_a_rank_that_goes_on_with_more_than_its_file_holds_fails_without_a_basel
     assert said(judged(run), "resume", "fail", "goes on with parameters that its file does not hold: moments.")
 
 
+BASE = "base.weight"
+
+
+def with_frozen_base(run: GoodRun, *, attempts: tuple[str, ...] = ("train", "resume")) -> None:
+    """Every rank has a weight that it does not train, and that no file holds; ``attempts`` record it as frozen."""
+    for event in [*run.events("initial"), *run.events("digest")]:
+        event["parameters"] = {**event["parameters"], BASE: "1" * 32}
+        if event["event"] == "initial" and event["attempt"] in attempts:
+            event["frozen"] = [BASE]
+
+
+def test_a_weight_that_is_not_trained_and_made_anew_by_every_start_may_be_in_no_file(
+    run: GoodRun, judged: Judge
+) -> None:
+    with_frozen_base(run)
+    judgement = judged(run)
+    assert said(judgement, "checkpoint", "pass", "3 files compared by digest")
+    assert said(judgement, "resume", "pass", "4 ranks compared by digest")
+    assert not said(judgement, "checkpoint", "fail", BASE) and not said(judgement, "resume", "fail", BASE)
+
+
+def test_a_weight_that_the_first_start_trains_must_be_in_the_file(run: GoodRun, judged: Judge) -> None:
+    with_frozen_base(run, attempts=("resume",))
+    assert said(judged(run), "checkpoint", "fail", f"lacks parameters: {BASE}")
+
+
+def test_a_frozen_weight_that_changes_all_the_same_must_be_in_the_file(run: GoodRun, judged: Judge) -> None:
+    with_frozen_base(run)
+    for event in run.events("digest", attempt="train", rank=1):
+        event["parameters"][BASE] = "2" * 32
+    assert said(judged(run), "checkpoint", "fail", f"rank 1's file of step 5 lacks parameters: {BASE}")
+
+
+def test_a_frozen_weight_that_another_start_makes_otherwise_must_be_in_the_file(run: GoodRun, judged: Judge) -> None:
+    with_frozen_base(run)
+    for event in run.events("initial", attempt="resume", rank=1):
+        event["parameters"][BASE] = "2" * 32
+    assert said(judged(run), "resume", "fail", f"goes on with parameters that its file does not hold: {BASE}")
+
+
 def test_a_file_with_other_names_cannot_be_compared(run: GoodRun, judged: Judge) -> None:
     (digest,) = [event for event in run.events("digest", attempt="train", rank=1) if event["step"] == SAVED]
     digest["parameters"] = {"tft_g_one_flag": "0"}
