@@ -13,6 +13,7 @@ from chaos.checks.checkpoint.saved_numbers import HOST_GONE, judge_numbers, step
 from chaos.checks.history.torn_tails import GONE
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.baseline import Baseline, origin
+from chaos.evidence.checkpoints.beside import is_beside
 from chaos.evidence.checkpoints.damage import is_damaged
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint, OwnerUnknown
 from chaos.evidence.checkpoints.parameters import is_optimizer_state
@@ -217,7 +218,8 @@ def _judge(
 ) -> bool:
     """Compare a file with the states that its rank recorded; return whether it holds any of them.
 
-    A file that holds nothing is one beside those that hold the state, where nothing is asked of it.
+    A file that holds nothing is one beside those that hold the state, where nothing is asked of it; so is one with
+    other values, such as an average of the weights.
     """
     missing: list[str] = []
     different: list[str] = []
@@ -231,6 +233,8 @@ def _judge(
         shared, different = unequal(state, theirs)
         if not (missing or different) and (shared or (names_of(event) and not asked)):
             return bool(shared)
+    if different and is_beside(baseline.history, baseline.artifacts, file):
+        return False
     last, where = recorded[-1], baseline.artifacts.relative(file.path)
     if missing:
         observation = _lacks(file, state, missing, baseline.artifacts.steps_per_update)

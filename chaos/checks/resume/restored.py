@@ -7,6 +7,7 @@ from pathlib import Path
 
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.at_resume import state_at_resume, step_at_resume
+from chaos.evidence.checkpoints.beside import is_beside
 from chaos.evidence.checkpoints.damage import as_saved, is_damaged, loads_ended, loads_made
 from chaos.evidence.checkpoints.frozen import made_anew
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint
@@ -55,7 +56,8 @@ def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, 
     collector.settle(LOADED, observation)
     chosen |= {rank: chosen[giver] for rank, giver in loaded.items() if giver in chosen}
     for rank, save in chosen.items():
-        _judge_initial(plan, history, artifacts, rank, save, saved, collector)
+        state = [file for file in save if not is_beside(history, artifacts, file)] if len(save) > 1 else save
+        _judge_initial(plan, history, artifacts, rank, state or save, saved, collector)
     if chosen:
         collector.settle(RESTORED, f"{len(chosen)} ranks compared by digest")
 

@@ -1,0 +1,64 @@
+"""Files beside a checkpoint with the names of its weights and other values: an average of the weights, or a copy of
+them in another type.
+
+A script saves them with the checkpoint, which holds all that is needed to go on. They have no optimizer state, and none
+of their values was the state of any rank, so they are neither of another step nor a mixture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.checkpoints.frozen import made_anew
+from chaos.evidence.checkpoints.owner import OwnedCheckpoint
+from chaos.evidence.checkpoints.parameters import is_appended, is_flag, is_of_no_module, is_optimizer_state, is_weight
+from chaos.evidence.checkpoints.save_parts import other_parts
+from chaos.evidence.checkpoints.sharded import as_held
+from chaos.evidence.checkpoints.stored import COUNTER, STEP
+from chaos.history.event import Event
+from chaos.history.reader import History
+from chaos.observe.checkpoints.checkpoint import CheckpointError
+
+
+def is_beside(history: History, artifacts: Artifacts, file: OwnedCheckpoint) -> bool:
+    """Return whether a file has other weights than its rank, and the other files of the same save hold the state."""
+    parts = other_parts(history, artifacts, file)
+    recorded = _recorded(history, file) if parts else None
+    if recorded is None:
+        return False
+    theirs = recorded.data["parameters"]
+    anew = made_anew(history, recorded)
+    try:
+        digests = _digests(artifacts, file, theirs)
+        held = [_digests(artifacts, part, theirs) for part in parts]
+    except CheckpointError:  # chaos.checks.checkpoint says so
+        return False
+    if any(map(is_optimizer_state, digests)) or {STEP, COUNTER} & artifacts.read_checkpoint(file.path).numbers.keys():
+        return False
+    weights = {name: digests[name] for name in digests if name in theirs and is_weight(name) and name not in anew}
+    if not weights or any(pair in weights.items() for pair in _states(history)):
+        return False
+    asked = [name for name in theirs if not (is_flag(name) or is_appended(name) or is_of_no_module(name))]
+    return all(any(part.get(name) == theirs[name] for part in held) for name in asked if name not in anew)
+
+
+def _recorded(history: History, file: OwnedCheckpoint) -> Event | None:
+    """Return the record of the rank's state at the save; None where it is not known."""
+    made = file.made
+    if made is None or len(file.held) != 1:
+        return None
+    (step,) = file.held
+    last = history.last("digest", attempt=made.attempt, rank=made.rank, pid=made.pid, step=step)
+    return last if last is not None and isinstance(last.data.get("parameters"), dict) else None
+
+
+def _digests(artifacts: Artifacts, file: OwnedCheckpoint, theirs: dict[str, str]) -> dict[str, str]:
+    return dict(as_held(artifacts.read_checkpoint(file.path), file.rank, theirs).digests)
+
+
+def _states(history: History) -> Iterator[tuple[str, str]]:
+    """Yield each name with each digest that a rank has recorded for it."""
+    for event in (*history.select("initial"), *history.select("digest")):
+        parameters = event.data.get("parameters")
+        yield from parameters.items() if isinstance(parameters, dict) else ()
