@@ -75,6 +75,7 @@ class Training:
         self._saved: set[str] = set()
         self._saving: set[str] = set()
         self._loaded: set[str] = set()
+        self._loaded_unnamed = False
         self._save_of = save_of
         self._stacks = stacks
         self._background: dict[str, tuple[dict[str, Any], int]] = {}
@@ -105,6 +106,7 @@ class Training:
             self._record.write("state.sharded", optimizer=own_slots, **({} if same is None else {"holders": same}))
         self._digests.write_initial(self._barriers.parameters, frozen)
         self._loaded.clear()
+        self._loaded_unnamed = False
 
     def joins(self) -> None:
         """Begin in a process whose state is still to come: nothing that it does before it has the state is a step."""
@@ -269,10 +271,18 @@ class Training:
             self._record.write("load.end", path=os.path.abspath(path))
         self.loaded_step = self.loaded_step if step is None else step
 
+    def loaded_unnamed(self, step: int | None) -> None:
+        """Note that something has been read that is no file, as a buffer in memory: it may be a checkpoint of a step.
+
+        It is not recorded, since nothing tells which file it was.
+        """
+        self._loaded_unnamed = True
+        self.loaded_step = self.loaded_step if step is None else step
+
     @property
     def has_loaded(self) -> bool:
-        """Whether a checkpoint has been read since the training began, or before its beginning."""
-        return bool(self._loaded)
+        """Whether a checkpoint may have been read since the training began, or before its beginning."""
+        return bool(self._loaded) or self._loaded_unnamed
 
     def loaded_save(self) -> Save | None:
         """Return the save of the checkpoints that were read, as an earlier process has recorded it.

@@ -39,9 +39,14 @@ class Files:
         return result
 
     def load(self, file: Any, read: Callable[[], Any]) -> Any:
-        """Read a checkpoint."""
+        """Read a checkpoint. What has no name is not recorded; a part of a directory is none of its own."""
         path = path_of(file)
-        return read() if path is None or self._is_part(path) else self._training.load(path, read, step_of)
+        if path is not None:
+            return read() if self._is_part(path) else self._training.load(path, read, step_of)
+        result = read()
+        if not self._directories:
+            self._training.loaded_unnamed(step_of(result))
+        return result
 
     def save_directory(self, directory: str, write: Callable[[], Any]) -> Any:
         """Write this rank's part of a directory that is one checkpoint, or the part of a save in the background."""

@@ -247,6 +247,23 @@ def test_without_any_number_the_steps_are_unclear(job: Make, events: Events) -> 
     assert steps(events, "step.begin") == []
 
 
+@pytest.mark.parametrize(("step", "seen"), [(8, [9]), (None, [])])
+def test_a_checkpoint_that_is_read_from_memory_gives_the_step_or_leaves_it_open(
+    job: Make, events: Events, step: int | None, seen: list[int]
+) -> None:
+    training = job()
+    training.training.loaded_unnamed(step)
+    training.step(training.optimizer(counts=False))
+    assert (steps(events), len(events("steps.unclear"))) == (seen, 1 - len(seen))
+
+
+def test_data_that_the_first_process_reads_from_memory_is_no_checkpoint(job: Make, events: Events) -> None:
+    training = job(first=True)
+    training.training.loaded_unnamed(None)
+    training.step(training.optimizer(counts=False))
+    assert (steps(events), events("steps.unclear")) == ([1], [])
+
+
 @pytest.mark.parametrize("counts", [True, False])
 def test_data_that_the_first_process_of_a_rank_loads_is_no_checkpoint(job: Make, events: Events, counts: bool) -> None:
     training = job(first=True)

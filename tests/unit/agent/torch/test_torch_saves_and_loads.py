@@ -94,6 +94,15 @@ def test_a_load_is_recorded_with_the_step_that_it_says(
     assert training.loaded_step == 4
 
 
+def test_a_load_from_a_buffer_is_not_recorded_and_is_a_load_all_the_same(
+    torch: Any, training: Training, events: Events
+) -> None:
+    assert not training.has_loaded
+    torch.load(io.BytesIO())
+    assert events("load.begin") == []
+    assert (training.has_loaded, training.loaded_step) == (True, 4)
+
+
 @pytest.mark.parametrize("rename", ["os.replace", "os.rename", "pathlib"])
 def test_a_save_gets_the_name_that_the_job_publishes_it_by(
     torch: Any, tmp_path: Path, events: Events, rename: str
