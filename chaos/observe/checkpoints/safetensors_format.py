@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import io
 import zlib
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +73,8 @@ def parse_safetensors(path: Path, stream: io.BufferedReader, size: int) -> Parse
         if not entries:
             raise ValueError("the file holds no tensors")
         crc = _check_crc(metadata, entries, places, source)
+        for name, kept in _shared(metadata, entries).items():
+            entries[name], places[name] = replace(entries[kept], name=name), places[kept]
     except UnknownContent as error:
         raise CheckpointNotSupported(path, str(error)) from error
     except (ValueError, EOFError) as error:
@@ -102,6 +106,15 @@ def _metadata(header: dict[str, Any]) -> dict[str, str]:
     if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
         raise ValueError("the metadata is not a table of texts")
     return metadata
+
+
+def _shared(metadata: dict[str, str], entries: Mapping[str, Tensor]) -> dict[str, str]:
+    """Return the names of tensors that are in the file under another name, each with that name.
+
+    PyTorch's ``save_model`` writes weights that a model shares (tied weights) once, and notes the names that it leaves
+    out in the metadata (seen with safetensors 0.8.0).
+    """
+    return {name: kept for name, kept in metadata.items() if kept in entries and name not in entries}
 
 
 def _read_all(

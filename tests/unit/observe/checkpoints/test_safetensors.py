@@ -49,6 +49,15 @@ def test_a_sound_file_is_read_whatever_its_name(read: Read) -> None:
     assert (list(checkpoint.tensors), checkpoint.values, checkpoint.crc) == (["a"], {"step_num": 7}, "absent")
 
 
+def test_a_tensor_that_was_saved_once_for_two_names_is_read_under_both(read: Read) -> None:
+    """PyTorch's ``save_model`` notes in the metadata which names of tied weights it leaves out."""
+    metadata = {"format": "pt", "head": "a", "a": "step_num", "lost": "nowhere"}
+    checkpoint = read(built({**SOUND, "__metadata__": metadata}))
+    assert list(checkpoint.tensors) == ["a", "head"]
+    head, kept = checkpoint.tensors["head"], checkpoint.tensors["a"]
+    assert (head.name, head.digest, head.shape) == ("head", kept.digest, kept.shape)
+
+
 def with_number(value: int) -> bytes:
     header = {"__metadata__": {"crc_num": "1"}, "n": {"dtype": "I64", "shape": [], "data_offsets": [0, 8]}}
     return built(header, value.to_bytes(8, "little", signed=True))
