@@ -153,14 +153,17 @@ class Training:
             self._barriers.slow = [slowness for slowness in self._barriers.slow if not slowness.drag(step, duration)]
         self.reach("step.end")
 
-    def changed_since_step(self) -> list[str]:
-        """Return the names of the trained parameters that have changed since the last step ended.
+    def changed_since_step(self, frozen: Iterable[str] = ()) -> list[str]:
+        """Return the names of the weights that have changed since the last step ended; ``frozen`` are no gradient's.
 
         None where that step has no digest. Running statistics do not count: a forward run changes them, and the next
         step's may have been before its gradient.
         """
-        trained = [(name, value) for name, value in self._state if getattr(value, "requires_grad", True)]
-        return self._digests.changed_since(self._barriers.step, trained)
+        also = set(frozen)
+        weights = [
+            (name, value) for name, value in self._state if getattr(value, "requires_grad", True) or name in also
+        ]
+        return self._digests.changed_since(self._barriers.step, weights)
 
     def end(self) -> None:
         """End the training. The stacks of a crash from now on are written."""

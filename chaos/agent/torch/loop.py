@@ -281,7 +281,7 @@ class TorchLoop:
                 training.left_out = save.left_out
             own_slots = any(map(keeps_own_part, optimizers))
             training.begin(done, self.state, own_slots=own_slots, frozen=frozen_in(model))
-        elif training.steps_begun in _LOOKED_AT and (changed := training.changed_since_step()):
+        elif training.steps_begun in _LOOKED_AT and (changed := training.changed_since_step(frozen_in(model))):
             self._source.unclear(
                 f"{some(changed)} changed after the update of step {self._step}, so the step ends later than the "
                 "update of the optimizer"

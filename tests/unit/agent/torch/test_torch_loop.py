@@ -507,6 +507,22 @@ def test_a_weight_that_changes_after_the_update_makes_the_steps_unclear(job: Mak
     assert "weight changed after the update of step 1" in reason.data["reason"]
 
 
+def test_a_teacher_within_the_model_that_moves_after_the_update_makes_the_steps_unclear(
+    job: Make, events: Events
+) -> None:
+    """Its weights have no gradient, and follow those that have: BYOL and DINO are trained so."""
+    training, teacher = job(), Tensor(1, requires_grad=False)
+    training.model.named_parameters = lambda: iter(  # type: ignore[method-assign]
+        [("module.weight", training.model.weight), ("module.teacher", teacher)]
+    )
+    optimizer = training.optimizer()
+    training.step(optimizer)
+    teacher.values = teacher.values * 2
+    training.step(optimizer)
+    (reason,) = events("steps.unclear")
+    assert "teacher changed after the update of step 1" in reason.data["reason"]
+
+
 def test_lines_of_the_jobs_own_count_alone(job: Make, events: Events) -> None:
     training = job()
     training.source.lines = True
