@@ -197,7 +197,7 @@ class Training:
         fields: dict[str, Any] = {
             "kind": "end-of-life" if end_of_life else "periodic",
             "path": os.path.abspath(path),  # a job may save by one name of a file and load by another
-            **optional_step(step if end_of_life or step is not None else self._barriers.step),
+            **optional_step(step if end_of_life or step is not None else self._own_step()),
         }
         if names := sorted(appended)[:_MOST_NAMES]:
             fields["appended"] = names
@@ -218,6 +218,10 @@ class Training:
         finally:
             self._saving.discard(name)
             self._end_of_life = before
+
+    def _own_step(self) -> int | None:
+        """Return the rank's current step; None as long as a process with a loaded state has begun no step."""
+        return None if self.has_loaded and not self.steps_begun else self._barriers.step
 
     def has_saved(self, path: str) -> bool:
         """Return whether the saving of this file is recorded already, since the last step began."""

@@ -13,6 +13,7 @@ from chaos.checks.checkpoint.saved_numbers import HOST_GONE, judge_numbers, step
 from chaos.checks.history.torn_tails import GONE
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.baseline import Baseline, origin
+from chaos.evidence.checkpoints.begun_with import begun_with
 from chaos.evidence.checkpoints.beside import is_beside
 from chaos.evidence.checkpoints.damage import is_damaged
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint, OwnerUnknown
@@ -80,6 +81,8 @@ def judge_periodic_values(
         recorded = [
             event for step in sorted(steps) for event in _not_superseded(file, _of_step(history, file.rank, step))
         ]
+        if not recorded and (begun := begun_with(history, file)) is not None:
+            recorded, steps = [begun], frozenset({step_of(begun)})
         if recorded:
             compared += _judge(plan, file, state, steps_text(steps), recorded, baseline, collector)
             continue

@@ -15,12 +15,13 @@ from typing import Literal
 
 from chaos.checks.history.torn_tails import GONE
 from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.checkpoints.begun_with import begun_with
 from chaos.evidence.checkpoints.owner import OwnedCheckpoint, before
 from chaos.evidence.checkpoints.saved import end_of_life
 from chaos.evidence.checkpoints.stored import COUNTER, SCRIPT, STEP, steps_by_name
 from chaos.evidence.checkpoints.whole import is_of_weights
 from chaos.evidence.collect import Collector
-from chaos.evidence.facts import text_list
+from chaos.evidence.facts import step_of, text_list
 from chaos.evidence.statement_data import about
 from chaos.history.reader import History
 from chaos.observe.checkpoints.checkpoint import CheckpointError
@@ -77,7 +78,7 @@ def judge_numbers(plan: Plan, history: History, artifacts: Artifacts, states: St
     ends = _readable(
         [checkpoint for checkpoint in end_of_life(history, artifacts) if checkpoint.kind == "either"], artifacts
     )
-    _judge_lost(artifacts, {**states, **ends}, collector)
+    _judge_lost(history, artifacts, {**states, **ends}, collector)
     _judge_alike(history, artifacts, states, collector)
     if states:
         collector.settle(ONE_STEP, f"the numbers in {len(states)} files match")
@@ -102,15 +103,21 @@ def _steps(plan: Plan, file: OwnedCheckpoint, state: SavedState, history: Histor
     if not possible_steps:
         return
     known = _known(file)
-    steps = (
-        steps_of(file, state, every) if known else possible_steps.get(STEP, possible_steps.get(COUNTER, frozenset()))
-    )
+    begun = None if known else begun_with(history, file)
+    if known:
+        steps = steps_of(file, state, every)
+    elif begun is not None:
+        known = steps = frozenset({step_of(begun)})
+    else:
+        steps = possible_steps.get(STEP, possible_steps.get(COUNTER, frozenset()))
     wrong = {name: stored for name, stored in possible_steps.items() if not stored & steps}
     holds = f"rank {file.rank}'s file holds {_numbers_text(state, every)}"
     if wrong:
         observation = f"{holds}, which are two steps"
         if known:
-            by = "by its record the rank has saved" if file.held else "the name of its directory says"
+            by = "the name of its directory says"
+            if file.held or begun is not None:
+                by = "by its record the rank has saved"
             observation = f"{holds}, and {by} step {steps_text(steps)}"
         if set(wrong) == {COUNTER} and max(wrong[COUNTER]) < min(steps):
             yield from _behind(file, state, wrong[COUNTER], steps, history, observation)
@@ -213,10 +220,10 @@ def _family(file: OwnedCheckpoint) -> str:
     return re.sub(r"\d+", "#", _COUNTED.sub("", file.saved_as.stem)) + file.saved_as.suffix
 
 
-def _judge_lost(artifacts: Artifacts, states: States, collector: Collector) -> None:
+def _judge_lost(history: History, artifacts: Artifacts, states: States, collector: Collector) -> None:
     """Judge numbers that a file lacks and other files of its kind hold.
 
-    Files of a kind without the number have none by design.
+    Files of a kind without the number have none by design. Nor has a file of the job's beginning a number of updates.
     """
     families: dict[str, dict[OwnedCheckpoint, SavedState]] = defaultdict(dict)
     for file, state in states.items():
@@ -227,7 +234,9 @@ def _judge_lost(artifacts: Artifacts, states: States, collector: Collector) -> N
             holders = [file for file, state in family.items() if name in state.numbers]
             for file, state in family.items():
                 # The parameter of this name, if it is one, may be among the other ranks' files.
-                if holders and name not in state.numbers and not (state.partial and name == COUNTER):
+                if name == COUNTER and (state.partial or _is_of_beginning(history, file)):
+                    continue
+                if holders and name not in state.numbers:
                     observation = f"rank {file.rank}'s file holds no {name}, as others of its kind do: {file.path.name}"
                     collector.fail(
                         ONE_STEP,
@@ -236,6 +245,11 @@ def _judge_lost(artifacts: Artifacts, states: States, collector: Collector) -> N
                         artifacts.relative(holders[0].path),
                         data=about(file.rank, file=artifacts.relative(file.path), parameters=(name,)),
                     )
+
+
+def _is_of_beginning(history: History, file: OwnedCheckpoint) -> bool:
+    begun = begun_with(history, file)
+    return begun is not None and step_of(begun) == 0
 
 
 def _judge_alike(history: History, artifacts: Artifacts, states: States, collector: Collector) -> None:

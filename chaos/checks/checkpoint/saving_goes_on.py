@@ -24,8 +24,9 @@ _EVENTS = ("train.begin", "step.begin", "step.end", "checkpoint.end", "train.end
 def judge_saving_goes_on(plan: Plan, history: History, baseline: History | None, collector: Collector) -> None:
     """Judge every process that trains on for as many steps as the interval. Other processes had nothing to save.
 
-    Where one rank of each replica group has to save, a rank that has never saved, neither here nor in the fault-free
-    run, leaves it to those of its group that have.
+    A script that saves before a step, and not after it, saves nothing behind its last one: so it is where the
+    fault-free run has ended with the same steps unsaved. Where one rank of each replica group has to save, a rank that
+    has never saved, neither here nor in the fault-free run, leaves it to those of its group that have.
     """
     interval = plan.training.checkpoint_interval
     if interval is None:
@@ -37,6 +38,7 @@ def judge_saving_goes_on(plan: Plan, history: History, baseline: History | None,
     saves = 0
     refused = any(fault.effect.spoils_saves for fault in plan.faults)
     unseen = not sees_saves(history)
+    habits = _unsaved_ends(baseline, interval)
     for process in _processes(history):
         kept = [event for event in process if event.event == "checkpoint.end"]
         saves += len(kept)
@@ -44,6 +46,8 @@ def judge_saving_goes_on(plan: Plan, history: History, baseline: History | None,
             continue
         for last, step, event in _gaps(history, process, interval):
             rank = event.rank
+            if event.event == "train.end" and (rank, last, step) in habits:
+                continue
             observation = f"rank {rank} has trained up to step {step}, and saved none since step {last}"
             if rank in left_to:
                 observation += ", nor has any rank of its replica group"
@@ -121,6 +125,14 @@ def _gaps(history: History, process: list[Event], interval: int) -> list[tuple[i
     if end is None or last is None or ended is None or ended - last < interval or not _ended_well(history, process):
         return gaps
     return [*gaps, (last, ended, end)]
+
+
+def _unsaved_ends(baseline: History | None, interval: int) -> set[tuple[int | None, int, int]]:
+    """Return the ends of the fault-free run behind which a save was due: the rank, its last saved and trained steps."""
+    if baseline is None:
+        return set()
+    gaps = (gap for process in _processes(baseline) for gap in _gaps(baseline, process, interval))
+    return {(event.rank, last, step) for last, step, event in gaps if event.event == "train.end"}
 
 
 def _ended_well(history: History, process: list[Event]) -> bool:

@@ -84,6 +84,21 @@ def test_a_link_beside_its_checkpoint_is_loaded_under_the_name_of_the_checkpoint
     ] * 2
 
 
+@pytest.mark.parametrize("loads", [True, False])
+def test_a_save_before_the_first_step_has_no_step_where_a_state_was_loaded(
+    training: Training, events: Events, tmp_path: Path, loads: bool
+) -> None:
+    if loads:
+        training.load(str(tmp_path / "step-8.pt"), dict)
+    with training.saving(str(tmp_path / "x.pt"), end_of_life=False):
+        pass
+    training.begin(8, [])
+    training.step_begin(9)
+    with training.saving(str(tmp_path / "y.pt"), end_of_life=False):
+        pass
+    assert [event.data.get("step") for event in events("checkpoint.end")] == [None if loads else 0, 9]
+
+
 def test_a_load_is_recorded_round_its_reading(training: Training, events: Events, tmp_path: Path) -> None:
     def read() -> dict[str, int]:
         assert events("load.begin") and not events("load.end")

@@ -215,6 +215,53 @@ def test_a_frozen_weight_that_another_start_makes_otherwise_must_be_in_the_file(
     assert said(judged(run), "resume", "fail", f"goes on with parameters that its file does not hold: {BASE}")
 
 
+def saved_at_the_start(run: GoodRun) -> None:
+    """Rank 1 saves its weights before its first step, when its optimizer has no state yet."""
+    (initial,) = run.events("initial", attempt="train", rank=1)
+    initial["parameters"] = {
+        name: digest for name, digest in initial["parameters"].items() if name.startswith("layer1")
+    }
+    run.saved[11] = Saved(
+        "job/start-1.ckpt",
+        {name: value for name, value in state_after(1, 0).items() if name.startswith("layer1")},
+        {},
+    )
+    where = {name: initial[name] for name in ("attempt", "rank", "pid")}
+    (begin,) = run.events("train.begin", attempt="train", rank=1)
+    for number, event in enumerate(("checkpoint.begin", "checkpoint.end")):
+        at = {"mono": begin["mono"] - 2 + number, "wall": begin["wall"] - 2 + number}
+        run.add("train-rank_1", {"event": event, **where, **at, "kind": "periodic", "path": "start-1.ckpt", "step": 0})
+
+
+def test_a_file_of_the_beginning_holds_the_state_with_which_its_process_began(run: GoodRun, judged: Judge) -> None:
+    saved_at_the_start(run)
+    judgement = judged(run)
+    assert said(judgement, "checkpoint", "pass", "4 files compared by digest")
+    run.saved[11].state["layer1.bias"] = np.ones(3, np.float32)
+    assert said(judged(run), "checkpoint", "fail", "1 of 2 parameters in rank 1's file of step 0 differ: layer1.bias")
+
+
+def test_a_number_of_updates_in_a_file_of_the_beginning_must_be_that_of_its_process(
+    run: GoodRun, judged: Judge
+) -> None:
+    saved_at_the_start(run)
+    for event in ("checkpoint.begin", "checkpoint.end"):  # without a step, as after a load
+        for entry in run.events(event, attempt="train", rank=1, path="start-1.ckpt"):
+            del entry["step"]
+    run.saved[11].state["global_step"] = np.array([0], np.int32)
+    assert not said(judged(run), "checkpoint", "unknown", "tells at which step it was saved")
+    run.saved[11].state["global_step"] = np.array([4], np.int32)
+    assert said(judged(run), "checkpoint", "fail", "rank 1's file holds step 4, and by its record the rank has saved")
+
+
+def test_what_is_loaded_behind_the_save_is_another_state(run: GoodRun, judged: Judge) -> None:
+    saved_at_the_start(run)
+    (begin,) = run.events("train.begin", attempt="train", rank=1)
+    where = {name: begin[name] for name in ("attempt", "rank", "pid", "wall")}
+    run.add("train-rank_1", {"event": "load.begin", "path": "/data/x.ckpt", "mono": begin["mono"], **where})
+    assert not said(judged(run), "checkpoint", "pass", "4 files compared by digest")
+
+
 def test_a_file_with_other_names_cannot_be_compared(run: GoodRun, judged: Judge) -> None:
     (digest,) = [event for event in run.events("digest", attempt="train", rank=1) if event["step"] == SAVED]
     digest["parameters"] = {"tft_g_one_flag": "0"}

@@ -185,6 +185,43 @@ def test_no_step_was_due(events: list[str]) -> None:
     assert [finding.verdict for finding in trained(*events)] == ["pass"]
 
 
+def process(*events: str) -> History:
+    """The record of one process that did this, ``name step``, and that ended well."""
+    story = [
+        Event(name, number, number, "agent", number, "train", 0, 100, _fields(name, step), f"history/x.jsonl:{number}")
+        for number, (name, _, step) in enumerate(text.partition(" ") for text in (*events, "train.end", "rank.exit"))
+    ]
+    return History(tuple(story))
+
+
+def _fields(name: str, step: str) -> dict[str, Any]:
+    fields: dict[str, Any] = {"step": int(step)} if step else {}
+    if name.startswith("checkpoint"):
+        fields |= {"kind": "periodic", "path": f"net-{step}"}
+    return fields | ({"code": 0} if name == "rank.exit" else {})
+
+
+@pytest.mark.parametrize(
+    ("fault_free", "verdict"),
+    [(process("train.begin", *steps(1, 2, 3), *save(3), *steps(4, 5, 6)), "pass"), (None, "fail")],
+    ids=["as in the fault-free run", "without one"],
+)
+def test_a_script_that_saves_before_a_step_saves_nothing_behind_its_last_one(
+    fault_free: History | None, verdict: str
+) -> None:
+    found = Collector("checkpoint")
+    history = process("train.begin", *steps(1, 2, 3), *save(3), *steps(4, 5, 6))
+    judge_saving_goes_on(rolled_back_plan(), history, fault_free, found)
+    assert [finding.verdict for finding in found.findings()] == [verdict]
+
+
+def test_a_last_save_that_the_fault_free_run_has_made_is_asked_for() -> None:
+    found = Collector("checkpoint")
+    story = ["train.begin", *steps(1, 2, 3), *save(3), *steps(4, 5, 6)]
+    judge_saving_goes_on(rolled_back_plan(), process(*story), process(*story, *save(6)), found)
+    assert [finding.verdict for finding in found.findings()] == ["fail"]
+
+
 def test_a_write_in_the_background_must_have_ended_well_before_the_next() -> None:
     events = ["train.begin", *steps(1, 2, 3), *save(3), *steps(4, 5, 6), *save(6), *steps(7)]
     (finding,) = trained(*events, asynchronous=True)
