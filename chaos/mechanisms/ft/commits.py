@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
-from chaos.base.rank_sets import spans
+from chaos.base.rank_sets import named, spans
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import step_of
@@ -25,6 +25,7 @@ from chaos.plan.model import Plan
 ENOUGH = "no step is committed by fewer groups than the manager's min_replica_size"
 COUNTED = "the participants that torchft counts in a step are the groups that commit it"
 ONCE = "no group commits a step twice, unless a fault hits it"
+AT_LAST = "the last step is trained by as many groups as any step before it"
 SHARE = "the groups that each step is trained by, and the samples dropped, are recorded"
 
 
@@ -35,13 +36,15 @@ def judge_commits(plan: Plan, history: History, artifacts: Artifacts, collector:
         return
     line, steps = line_of(plan, "mechanism"), committed_by_step(history)
     if not steps:
-        for expected in (ENOUGH, COUNTED, ONCE, SHARE):
+        for expected in (ENOUGH, COUNTED, ONCE, AT_LAST, SHARE):
             collector.unknown(expected, "no committed step is recorded", line)
         return
     for step, votes in steps.items():
         _judge_enough(step, votes, line, collector)
         _judge_counted(step, votes, line, collector)
     _judge_once(plan, history, line, collector)
+    if reaches_the_end(plan):
+        _judge_last(plan, steps, line, collector)
     collector.settle(ENOUGH, f"{len(steps)} steps are not", line)
     collector.settle(COUNTED, f"they are, in {len(steps)} steps", line)
     last = plan.training.last_step if reaches_the_end(plan) else max(steps)
@@ -66,6 +69,26 @@ def _judge_once(plan: Plan, history: History, line: str, collector: Collector) -
             return
         seen.add(key)
     collector.settle(ONCE, f"{count(len(seen), 'commit')}", line)
+
+
+def _judge_last(plan: Plan, steps: Mapping[int, Mapping[int, Event]], line: str, collector: Collector) -> None:
+    """Judge that no group is left out for good: one that commits all steps, and adds nothing to them, is not back.
+
+    A group that has not committed the step before may get its state in the last one.
+    """
+    step = plan.training.last_step
+    most, last, before = max(map(_contributing, steps.values())), steps.get(step, {}), steps.get(step - 1, {})
+    if not last:
+        collector.unknown(AT_LAST, f"no commit of step {step} is recorded", line)
+    elif (few := _contributing(last)) < most:
+        out = {rank: vote for rank, vote in last.items() if vote.data.get("contributes") is not True}
+        late = not out or any(vote.data.get("healed") is True and rank not in before for rank, vote in out.items())
+        without = f", not by {named(sorted(out))}" if out else ""
+        text = f"step {step} was trained by {few} of {most} groups{without}"
+        where = (vote.source for vote in out.values())
+        data = about(sorted(out), step=step, quantity="participants", expected=most, seen=few)
+        (collector.unknown if late else collector.fail)(AT_LAST, text, line, *where, data=data)
+    collector.settle(AT_LAST, f"by {most}", line)
 
 
 def _judge_enough(step: int, votes: Mapping[int, Event], line: str, collector: Collector) -> None:

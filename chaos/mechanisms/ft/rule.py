@@ -17,6 +17,7 @@ from chaos.mechanisms.ft.commits import judge_commits
 from chaos.mechanisms.ft.compared import judge_recorded
 from chaos.mechanisms.ft.healed import judge_healed
 from chaos.mechanisms.ft.lighthouse import judge_stranded
+from chaos.mechanisms.ft.moved import judge_moved
 from chaos.mechanisms.ft.phases import phase_ends
 from chaos.mechanisms.ft.votes import committed_after, votes
 from chaos.mechanisms.markers import Launch
@@ -80,6 +81,7 @@ def _phase_ends(launch: Launch, after: int) -> Iterator[tuple[str, Timestamp | s
 def _judge_launch(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
     judge_commits(plan, history, artifacts, collector)
     judge_recorded(plan, history, artifacts, collector)
+    judge_moved(plan, history, artifacts, collector)
     judge_stranded(plan, history, collector)
 
 

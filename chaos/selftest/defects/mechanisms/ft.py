@@ -107,6 +107,29 @@ def _step_again(records: Records) -> None:
     records.insert(vote)
 
 
+def _stands_still(records: Records) -> None:
+    """Let every group hold after step 20 what it held after the step before, as without an update."""
+    for group in range(_GROUPS):
+        before = records.digest(group, _LATER - 1)["parameters"]
+        records.digest(group, _LATER)["parameters"] = dict(before)
+
+
+def _moments_unrecorded(records: Records) -> None:
+    for group in range(_GROUPS):
+        for step in range(_LATER, _LAST + 1):
+            state = records.digest(group, step)["parameters"]
+            for name in [name for name in state if "exp_avg" in name]:
+                del state[name]
+
+
+def _left_out_for_good(records: Records) -> None:
+    """Let the group that is back commit every step, and contribute to none."""
+    for vote in records.all("step.voted"):
+        if vote["step"] > _alone(records):
+            vote["participants"] = _GROUPS - 1
+            vote["contributes"] = vote["rank"] != _LOST
+
+
 def _others_stop(records: Records) -> None:
     """Let a group that no fault hit commit no step after the fault."""
     begin = records.first("fault.injecting")["mono"]
@@ -215,6 +238,20 @@ DEFECTS = (
         "committed step 20 again, so what was trained since then is lost",
     ),
     _defect(
+        "ft-update-left-out-by-all",
+        "No weight and no moment of any group changes in step 20, which all commit.",
+        recorded(_stands_still),
+        "the steps that a group commits change its weights and moments, as in the fault-free run",
+        "no weight and no moment of rank 0 changed from step 19 to step 20",
+    ),
+    _defect(
+        "ft-returned-group-never-contributes",
+        "The group that is back commits all steps to the last, and its samples are dropped in each.",
+        recorded(_left_out_for_good),
+        "the last step is trained by as many groups as any step before it",
+        "step 24 was trained by 2 of 3 groups, not by rank 1",
+    ),
+    _defect(
         "ft-others-stand-still",
         "No step of a group that no fault hit is recorded after the fault.",
         recorded(_others_stop),
@@ -255,6 +292,14 @@ DEFECTS = (
         "A vote does not say how many groups took part.",
         recorded(_share_gone),
         "the vote of rank 0 on step 20 does not say how many groups took part",
+        verdict="unknown",
+    ),
+    _defect(
+        "ft-moments-not-recorded",
+        "From step 20 on the state of all groups is recorded without the moments.",
+        recorded(_moments_unrecorded),
+        "the state of every group after each step that it commits is recorded",
+        "the state of rank 0 after step 20 is recorded without optimizer.exp_avg.0",
         verdict="unknown",
     ),
     _defect(

@@ -18,6 +18,7 @@ from chaos.evidence.recovery_windows import recovery_windows
 from chaos.evidence.timestamp import Timestamp
 from chaos.mechanisms.case import Case
 from chaos.mechanisms.ft.compared import judge_recorded
+from chaos.mechanisms.ft.moved import judge_moved
 from chaos.mechanisms.ft.phases import phase_ends
 from chaos.mechanisms.ft.rule import RULE
 from chaos.mechanisms.processes import judge_processes
@@ -157,9 +158,18 @@ def begun_anew(story: Story) -> None:
         story.events[-5:] = [replace(fact, mono=fact.mono + 20_000_000_000) for fact in story.events[-5:]]
 
 
+def left_out_for_good(story: Story) -> None:
+    """Let group 1 commit every step since it is back, and contribute to none."""
+    for step in range(10, LAST + 1):
+        story.change("step.voted", LOST, step - 3, contributes=False)
+        for rank in range(RANKS):
+            story.change("step.voted", rank, step - (3 if rank == LOST else 1), participants=2)
+
+
 @pytest.mark.parametrize(
     ("spoil", "seen"),
     [
+        (left_out_for_good, "step 12 was trained by 2 of 3 groups, not by rank 1"),
         (begun_anew, "rank 2 committed step 1 again, so what was trained since then is lost"),
         (begun_anew, "rank 2 trained steps in 2 processes, where the plan has 1"),
         (not_healed, "rank 1, started again, committed step 9 without a state from another"),
@@ -240,3 +250,75 @@ def test_states_are_missed_after_the_steps_that_the_fault_free_run_has_recorded(
     artifacts.baseline = thin.history()
     judge_recorded(PLAN, story.history(), artifacts, collector)
     assert [(finding.verdict, finding.seen) for finding in collector.findings()] == [("pass", "8 states")]
+
+
+def test_a_group_that_is_back_in_the_last_step_may_get_its_state_in_it(tmp_path: Path) -> None:
+    story = good()
+    left_out_for_good(story)
+    story.change("step.voted", LOST, LAST - 3, healed=True)
+    story.drop("step.voted", rank=LOST, step=LAST - 1)
+    assert ("unknown", "step 12 was trained by 2 of 3 groups, not by rank 1") in spoilt(story, tmp_path)
+
+
+def beside(story: Story, fault_free: Story, tmp_path: Path) -> list[tuple[str, str]]:
+    """Return what the statements about states say of a run with this fault-free run beside it."""
+    artifacts, collector = Artifacts(tmp_path, None), Collector("mechanism")
+    artifacts.baseline = fault_free.history()
+    judge_recorded(PLAN, story.history(), artifacts, collector)
+    judge_moved(PLAN, story.history(), artifacts, collector)
+    return [(finding.verdict, finding.seen) for finding in collector.findings()]
+
+
+def fault_free() -> Story:
+    story = Story()
+    for rank in range(RANKS):
+        for step in range(1, LAST + 1):
+            story.add(step + 0.1 * rank, "digest", rank, 300 + rank, step=step, parameters=state(step))
+    return story
+
+
+def stand_still(story: Story, last: int, *names: str) -> None:
+    """Let these parameters of all groups be in step ``last`` what they were in step 10."""
+    for record in story.events:
+        if record.event == "digest" and 10 < record.data["step"] <= last:
+            record.data["parameters"] = {**state(record.data["step"]), **{name: state(10)[name] for name in names}}
+
+
+@pytest.mark.parametrize(
+    ("names", "what"),
+    [
+        (("weight", "optimizer.exp_avg.0"), "no weight and no moment"),
+        (("weight",), "no weight"),
+        (("optimizer.exp_avg.0",), "no moment"),
+    ],
+)
+def test_groups_that_all_stand_still_fail_though_they_agree(tmp_path: Path, names: tuple[str, ...], what: str) -> None:
+    story = good()
+    stand_still(story, 11, *names)
+    assert spoilt(story, tmp_path) == [], "without a fault-free run nothing is known of the steps"
+    assert ("fail", f"{what} of rank 2 changed from step 10 to step 11") in beside(story, fault_free(), tmp_path)
+
+
+def test_a_state_may_stand_still_where_the_fault_free_run_s_does_or_its_update_is_left_out(tmp_path: Path) -> None:
+    still, alike = good(), fault_free()
+    stand_still(still, 11, *state(10))
+    stand_still(alike, 11, *state(10))
+    assert [verdict for verdict, _ in beside(still, alike, tmp_path)] == ["pass", "pass"]
+    for rank in range(RANKS):
+        still.add(when(11), "update.left_out", rank, 201 if rank == LOST else 100 + rank, step=11)
+    assert [verdict for verdict, _ in beside(still, fault_free(), tmp_path)] == ["pass", "pass"]
+
+
+def test_states_without_a_parameter_of_the_fault_free_run_are_unknown(tmp_path: Path) -> None:
+    story = good()
+    for record in story.events:
+        if record.event == "digest" and record.data["step"] > 8:
+            del record.data["parameters"]["optimizer.exp_avg.0"]
+    assert spoilt(story, tmp_path) == [], "all groups agree"
+    text = "the state of rank 0 after step 9 is recorded without optimizer.exp_avg.0"
+    assert ("unknown", text) in beside(story, fault_free(), tmp_path)
+
+
+def test_without_states_beside_each_other_it_is_unknown_whether_steps_change_them(tmp_path: Path) -> None:
+    text = "no states after two committed steps are recorded here and in the fault-free run"
+    assert ("unknown", text) in beside(good(), Story(), tmp_path)
