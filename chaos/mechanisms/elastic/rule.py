@@ -13,6 +13,7 @@ from chaos.mechanisms.all_ranks_phases import started_again
 from chaos.mechanisms.all_ranks_processes import judge_launcher, judge_order, old_and_new
 from chaos.mechanisms.all_ranks_state import judge_checkpoint, judge_cost
 from chaos.mechanisms.case import Case
+from chaos.mechanisms.elastic.crashed import judge_crashed
 from chaos.mechanisms.elastic.ends import judge_ends
 from chaos.mechanisms.elastic.lost_node import judge_lost_node
 from chaos.mechanisms.elastic.named import judge_named
@@ -46,6 +47,7 @@ def judge(case: Case) -> None:
 def _judge_launch(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
     judge_progress(plan, history, artifacts, collector)
     judge_lost_node(plan, history, artifacts, collector)
+    judge_crashed(plan, history, artifacts, collector)
 
 
 def _phase_ends(launch: Launch, after: int) -> Iterator[tuple[str, Timestamp | str]]:

@@ -1,4 +1,4 @@
-"""Defects of the ends of ranks that no fault hit, when torchrun starts all ranks again."""
+"""Defects of the ends of ranks that no fault hit, when torchrun starts all ranks again, or ends the job."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from chaos.selftest.files import rewritten
 from chaos.selftest.records import Records, chain, recorded
 
 _defect = partial(file_defect, base="live-torch-elastic", check="mechanism")
+_of_ended = partial(file_defect, base="live-torch-resume", check="mechanism")
 
 
 def _failed(error: str = "", base: str = "") -> Mutate:
@@ -75,6 +76,20 @@ DEFECTS = (
         "Rank 0 fails by an error of PyTorch that no collective raises.",
         _failed("RuntimeError: shapes cannot be multiplied", "RuntimeError"),
         "its error is RuntimeError: shapes cannot be multiplied: whether a collective raised it is not known",
+        verdict="unknown",
+    ),
+    _of_ended(
+        "torch-survivor-crashes",
+        "Rank 0 loses its connection when rank 1 is killed, and ends by a segmentation fault.",
+        chain(ended(0, signal=11, code=None), rewritten("logs/train/msrun.log", _unclosed)),
+        "where torchrun ends the job, no rank that no fault hit crashes",
+        "rank 0: ended by SIGSEGV, which neither torchrun nor an error of a collective does",
+    ),
+    _of_ended(
+        "torch-survivor-crashes-when-stopped",
+        "torchrun stops rank 0 by SIGTERM, and it ends by a segmentation fault.",
+        ended(0, signal=11, code=None),
+        "rank 0: ended by SIGSEGV after torchrun's SIGTERM, and nothing shows why",
         verdict="unknown",
     ),
 )
