@@ -24,8 +24,14 @@ def started_again(history: History) -> bool:
 
 
 def ends_after(history: History, begin: int) -> list[Event]:
-    """Return the ends of processes that the launcher has collected since ``begin``."""
-    return [event for event in history.select("child.exit", attempt=TRAIN) if event.mono >= begin]
+    """Return the ends since ``begin`` that the launcher has collected, of processes that were there before it.
+
+    The end of a new process would stand for the end of an old one that is not recorded.
+    """
+    starts = (*history.select("agent.start", attempt=TRAIN), *history.select("rank.found", attempt=TRAIN))
+    new = {(fact.rank, fact.pid) for fact in starts if fact.mono >= begin}
+    ends = [event for event in history.select("child.exit", attempt=TRAIN) if event.mono >= begin]
+    return [event for event in ends if (event.data.get("child_rank"), event.data.get("child_pid")) not in new]
 
 
 def first_healthy_end(history: History, begin: int) -> Timestamp | str:

@@ -23,8 +23,9 @@ GROUP_READY = "group.ready"
 
 def phase_ends(plan: Plan, history: History, begin: int) -> Iterator[tuple[str, Timestamp | str]]:
     """Yield the end of each phase after the fault at ``begin``, or why it is not known."""
-    yield "detection", _detected(history, begin)
-    yield "stop", all_ended(plan, history, begin)
+    ended = all_ended(plan, history, begin)
+    yield "detection", ended if isinstance(ended, str) else _detected(history, begin)
+    yield "stop", ended
     started = of_new(history, "agent.start", begin)
     yield "relaunch", earliest(map(Timestamp.of, started)) if started else "no start of a new process is recorded"
     yield "import", _imported(plan, history, begin)
@@ -37,7 +38,8 @@ def _detected(history: History, begin: int) -> Timestamp | str:
     """Return the moment when torchrun notices the fault: the first failed end of a rank that it has collected.
 
     It sends SIGTERM to the others at once. How long they take to end is no part of it: a script may handle the signal.
-    A rank that ends with code 0 has not failed for torchrun (api.py, PyTorch 2.13).
+    A rank that ends with code 0 has not failed for torchrun (api.py, PyTorch 2.13). Where an end is missing the first
+    one may be: another node notices a fault seconds later.
     """
     failed = [event for event in ends_after(history, begin) if event.data.get("code") != 0]
     return earliest(map(Timestamp.of, failed)) if failed else "no failed end of a rank is recorded"

@@ -168,6 +168,16 @@ DEFECTS = (
         "a start of all ranks that no fault hits trains further than the start before it",
         "start 2 came to no step and ended without a fault",
     ),
+    file_defect(
+        "elastic-end-not-collected",
+        "torchrun's agent has not recorded the end of the killed process.",
+        recorded(lambda records: records.drop([records.first("child.exit", child_rank=_VICTIM)])),
+        "stop ≤ ",
+        "the end is recorded for 2 of 3 ranks",
+        base="live-torch-elastic",
+        check="recovery",
+        verdict="unknown",
+    ),
     _hygiene(
         "elastic-survivor-ends-with-0",
         "Rank 0 ends with exit code 0 in the middle of the training.",

@@ -412,6 +412,14 @@ def test_an_end_with_code_0_is_no_failure_for_torchrun() -> None:
     assert seconds(story)["detection"] == 0.2
 
 
+@pytest.mark.parametrize("rank", range(RANKS))
+def test_the_end_of_a_new_process_does_not_stand_for_an_old_one_s_that_is_not_recorded(rank: int) -> None:
+    story = good()
+    story.drop("child.exit", child_pid=100 + rank)
+    phases = seconds(story)
+    assert (phases["detection"], phases["stop"]) == ("the end is recorded for 3 of 4 ranks",) * 2
+
+
 @pytest.mark.parametrize("event", ["child.exit", "agent.start", "train.begin", "step.begin", "step.end"])
 def test_a_phase_without_its_events_has_a_reason(event: str) -> None:
     story = good()
