@@ -1,4 +1,4 @@
-"""Defects of the ends of ranks that no fault hit, when torchrun starts all ranks again, or ends the job."""
+"""Defects of the ends of ranks that no fault hit, and of torchrun, when it starts all ranks again or ends the job."""
 
 from __future__ import annotations
 
@@ -84,6 +84,13 @@ DEFECTS = (
         chain(ended(0, signal=11, code=None), rewritten("logs/train/msrun.log", _unclosed)),
         "where torchrun ends the job, no rank that no fault hit crashes",
         "rank 0: ended by SIGSEGV, which neither torchrun nor an error of a collective does",
+    ),
+    _of_ended(
+        "torch-launcher-ends-with-0",
+        "torchrun ends the job after the fault with exit code 0, so that no scheduler would start it again.",
+        recorded(lambda records: records.first("launcher.exit", attempt="train").update(code=0)),
+        "where torchrun ends the job, it ends with an exit status that shows the failure",
+        "torchrun: exit code 0",
     ),
     _of_ended(
         "torch-survivor-crashes-when-stopped",
