@@ -15,17 +15,17 @@ CONTROLLER = "sdk.controller"
 
 CONNECTED, DISCONNECTED = "sdk.connected", "sdk.disconnected"
 REPORTED, PAUSED = "update.reported", "pause.enter"
-"""The reports of a rank to the SDK behind each step: its update is over, and it could be paused here."""
+"""The reports of a rank to the SDK about each step: its update is over, and it could be paused behind it."""
 
 _STEPS = ("train.begin", "step.begin", "step.end")
 
 
 @dataclass(eq=False)
 class Process:
-    """One process of a rank: its handlers, its connection to the SDK, its steps and its reports to the SDK behind them.
+    """One process of a rank: its handlers, its connection to the SDK, its steps and its reports to the SDK about them.
 
     ``handlers`` has the registrations of each name. ``steps`` are the steps that it ended since its training began for
-    the last time, and ``earlier`` the steps before, each with the names of the events that followed.
+    the last time, and ``earlier`` the steps before, each with the names of its reports.
     """
 
     rank: int
@@ -85,21 +85,22 @@ def processes_of(history: History, attempt: str) -> dict[int, list[Process]]:
 
 def _read_steps(process: Process, events: list[Event]) -> None:
     reports: set[str] = set()
+    begun: Event | None = None
     for event in events:
         if event.event == "train.begin":
             process.earlier += process.steps
             process.steps = []
         elif event.event == "step.begin":
-            process.trained, reports = True, set()
+            process.trained, reports, begun = True, set(), event
         elif event.event == "step.end":
-            reports = set()
+            reports, begun = reports if begun is not None else set(), None
             process.steps.append((event, reports))
-        else:
+        elif begun is None or event.data.get("step") == step_of(begun):  # PyTorch's optimizer reports within its step
             reports.add(event.event)
 
 
 def steps_before(process: Process, until: int) -> list[tuple[int, set[str]]]:
-    """Return the steps that it ended before a time, each with its reports to the SDK behind the step."""
+    """Return the steps that it ended before a time, each with its reports to the SDK."""
     return [(step_of(event), reports) for event, reports in (*process.earlier, *process.steps) if event.mono < until]
 
 

@@ -67,6 +67,25 @@ def other_noise(agent: Agent) -> None:
         return result
 
 
+def updates_not_reported(agent: Agent) -> None:
+    """Keep rank 1 from reporting updates to the SDK after the repair."""
+    if agent.place.rank != 1:
+        return
+    repaired: list[int] = []
+
+    @replaces(agent, _TOLERANCE, "Tolerance._rollback")
+    def rollback(original: Any, self: Any, step: int, *args: Any) -> None:
+        repaired.append(step)
+        original(self, step, *args)
+
+    @replaces(agent, _TOLERANCE, "Tolerance.end_update")
+    def end_update(original: Any, self: Any) -> None:
+        if not repaired:
+            original(self)
+            return
+        acted(agent, "the update is not reported")
+
+
 def weights_saved_alone(agent: Agent) -> None:
     """Save the optimizer's moments as zero in the end-of-life checkpoint."""
 

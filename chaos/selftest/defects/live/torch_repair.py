@@ -47,6 +47,15 @@ DEFECTS = (
         "every loss equals the fault-free run's, bit for bit",
     ),
     _defect(
+        "torch-updates-not-reported-after-repair",
+        "After the repair rank 1 reports no update to the SDK: the next save would be of a step long past.",
+        REPAIRED,
+        "updates_not_reported",
+        "mechanism",
+        "protected as before",
+        "rank 1 has not reported the update of step",
+    ),
+    _defect(
         "torch-replacement-loses-moments",
         "The new process of a lost rank keeps the weights of its replica, and has moments of zero.",
         REPLACED,

@@ -128,6 +128,33 @@ def test_what_is_off_after_the_recovery_fails(
     assert said(judged(run), "mechanism", "fail", words)
 
 
+def reported_within(run: GoodRun) -> GoodRun:
+    """Every update is reported before the step's end is recorded, as in PyTorch: the optimizer itself reports it."""
+    for records in run.files.values():
+        ends = {(entry["step"], entry["attempt"]): entry["mono"] for entry in records if entry["event"] == "step.end"}
+        for entry in records:
+            if entry["event"] == REPORTED:
+                entry["mono"] = ends[entry["step"], entry["attempt"]] - 1_000
+        records.sort(key=lambda entry: entry["mono"])
+    return run
+
+
+@pytest.mark.parametrize(
+    ("name", "spoil", "words"),
+    [
+        ("repaired", not_reported_again, "rank 0 has not reported the update of step 11, 12, as it did"),
+        ("resumed", lambda run: run.drop(REPORTED, attempt="resume", rank=1), "rank 1 has not reported the update of"),
+    ],
+)
+def test_reports_within_a_step_are_missed_as_those_behind_it(
+    judged: Judge, name: str, spoil: Callable[[GoodRun], object], words: str
+) -> None:
+    assert not_passed(judged(reported_within(protected(RUNS[name]())))) == []
+    run = reported_within(protected(RUNS[name]()))
+    spoil(run)
+    assert said(judged(run), "mechanism", "fail", words)
+
+
 @pytest.mark.parametrize(
     ("event", "words"),
     [
