@@ -52,14 +52,15 @@ def judge_crashed(plan: Plan, history: History, artifacts: Artifacts, collector:
 def _judge_launchers(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
     """Judge how each torchrun with a failed rank ended, as far as that is recorded.
 
-    A supervisor of the job's own ends later, and well. A cluster's agent in torchrun's place has a code of its own.
+    A supervisor of the job's own ends later, and well, and so may a script around torchrun: only a launcher that has
+    written torchrun's lines itself counts. A cluster's agent in torchrun's place has a code of its own.
     """
     by_supervisor = any(start.data.get("by") for start in history.select("attempt.start", attempt=RESUME))
     if by_supervisor or plan.fault_tolerance.strategies:
         return
     failed = {node_of(end) for end in history.select("rank.exit", attempt=TRAIN) if end.data.get("code") != 0}
     exits = history.select("launcher.exit", attempt=TRAIN, role="launcher")
-    ends = [end for end in exits if node_of(end) in failed and _is_of_torchrun(artifacts, end)]
+    ends = [end for end in exits if node_of(end) in failed and _is_torchrun(artifacts, end)]
     for end in ends:
         if signal_number(end.data.get("signal")) is None and end.data.get("code") == 0:
             where, data = (line_of(plan, "mechanism"), end.source), about(pids=end.pid)
@@ -71,6 +72,11 @@ def _judge_launchers(plan: Plan, history: History, artifacts: Artifacts, collect
 def _is_of_torchrun(artifacts: Artifacts, end: Event) -> bool:
     """Return whether the launcher of the node has written lines as torchrun does."""
     return bool(artifacts.torchrun_events(TRAIN, node_of(end)))
+
+
+def _is_torchrun(artifacts: Artifacts, end: Event) -> bool:
+    """Return whether the ended launcher is torchrun itself: the lines name the process that writes them."""
+    return any(line.pid == end.pid for line in artifacts.torchrun_events(TRAIN, node_of(end)))
 
 
 def _is_closed(artifacts: Artifacts, end: Event) -> bool:

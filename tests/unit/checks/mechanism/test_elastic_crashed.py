@@ -87,3 +87,11 @@ def test_a_supervisor_of_the_jobs_own_may_end_well(tmp_path: Path) -> None:
     story.add(20, "attempt.start", by="the job's own supervisor")
     story.events[-1] = replace(story.events[-1], attempt="resume")
     assert found(story, tmp_path) == []
+
+
+def test_a_script_around_torchrun_may_end_well(tmp_path: Path) -> None:
+    story = lost(tmp_path, code=0)
+    story.add(30, "rank.exit", 0, 100, signal=15, code=None, node=0)
+    assert "fail: torchrun: exit code 0" in found(story, tmp_path)
+    story.events = [replace(event, pid=49) if event.event == "launcher.exit" else event for event in story.events]
+    assert found(story, tmp_path) == ["pass: none of 1 does"]
