@@ -81,7 +81,15 @@ def _in_rank(configuration: Configuration, place: Place, imports: AfterImport) -
     sampler = None if configuration.sample_seed is None else Sampler(configuration.sample_seed)
     digests = Digests(record, configuration.digest_interval, configuration.digest_steps, sampler=sampler)
     saves = EarlierSaves(configuration.history, os.getpid())
-    training = Training(record, barriers, digests, configuration.steps_per_update, save_of=saves.of, stacks=offer.file)
+    training = Training(
+        record,
+        barriers,
+        digests,
+        configuration.steps_per_update,
+        save_of=saves.of,
+        exports=configuration.settings.get("exports", ()),
+        stacks=offer.file,
+    )
     source = StepSource(record, training)
     atexit.register(source.finish)
     imports.watch("mindspore.train.model", lambda _: _finish_before(source))

@@ -18,6 +18,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from threading import get_ident
 from time import perf_counter_ns
 from typing import Any, Callable
@@ -41,7 +42,9 @@ class Training:
     Parameters, outputs and batches are arrays of numpy, or tensors that become one by a method of their own.
     ``steps_per_update`` is the number of steps for each update of the optimizer. ``loaded_step`` is the ``step_num`` of
     the last checkpoint that was read; None where the checkpoint has none. ``save_of`` returns an earlier process's save
-    of a file; None where no record has it. ``stacks`` is the open file for the stacks of a crash after the training.
+    of a file; None where no record has it. ``exports`` are the names, with ``*`` for any text, of files that the job
+    never goes on from: their saves are not recorded. ``stacks`` is the open file for the stacks of a crash after the
+    training.
     ``steps_begun`` is the number of steps that have begun in this process, ``in_step`` whether the last of them has not
     ended, and ``left_out`` the number of the job's steps whose update was left out.
     """
@@ -54,6 +57,7 @@ class Training:
         steps_per_update: int = 1,
         *,
         save_of: Callable[[str], Save | None] = lambda file: None,
+        exports: Iterable[str] = (),
         stacks: int | None = None,
     ) -> None:
         self.steps_per_update = steps_per_update
@@ -77,6 +81,8 @@ class Training:
         self._loaded: set[str] = set()
         self._loaded_unnamed = False
         self._save_of = save_of
+        self._exports = tuple(exports)
+        self._in_export = False
         self._stacks = stacks
         self._background: dict[str, tuple[dict[str, Any], int]] = {}
 
@@ -191,8 +197,13 @@ class Training:
         ``appended`` are the names that the caller adds to the parameters. The barriers of an end-of-life save are
         points of the SDK's handler, not of a step. A save within the saving of the same file is a part of it.
         """
-        if (name := name_of(path)) in self._saving:
+        name = name_of(path)
+        if name in self._saving:
             yield
+            return
+        if not end_of_life and any(fnmatchcase(os.path.basename(path), export) for export in self._exports):
+            with self._exporting():
+                yield
             return
         fields: dict[str, Any] = {
             "kind": "end-of-life" if end_of_life else "periodic",
@@ -218,6 +229,15 @@ class Training:
         finally:
             self._saving.discard(name)
             self._end_of_life = before
+
+    @contextmanager
+    def _exporting(self) -> Iterator[None]:
+        """Take no part of a file for one of a checkpoint."""
+        before, self._in_export = self._in_export, True
+        try:
+            yield
+        finally:
+            self._in_export = before
 
     def _own_step(self) -> int | None:
         """Return the rank's current step; None as long as a process with a loaded state has begun no step."""
@@ -246,7 +266,8 @@ class Training:
 
     def wrote(self) -> None:
         """Note that a part of a checkpoint has been written: the point in the middle of a file."""
-        self._reach_in_save("checkpoint.write")
+        if not self._in_export:
+            self._reach_in_save("checkpoint.write")
 
     def renamed(self, path: str, to: str) -> None:
         """Note that a checkpoint file has another name from now on: a job may write under a name and publish another.

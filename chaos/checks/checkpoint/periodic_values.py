@@ -38,6 +38,8 @@ from chaos.plan.model import Plan
 
 EXPECTED = "every periodic checkpoint holds what its rank held after the step at which it was saved"
 
+_EXPORT = "if no start goes on from this file, name it in job.exports"
+
 
 def judge_periodic_values(
     plan: Plan, history: History, artifacts: Artifacts, baseline: Baseline, collector: Collector
@@ -207,7 +209,8 @@ def _lacks(file: OwnedCheckpoint, state: SavedState, missing: list[str], every: 
     possible_steps = steps_by_name(state.numbers, every)
     steps = possible_steps.get(COUNTER, possible_steps.get(STEP))
     of_step = "" if steps is None else f" of step {steps_text(steps)}"
-    return f"rank {file.rank}'s file{of_step} lacks {kind}: {text_list(missing)}"
+    hint = "" if kind == "parameters" or any(map(is_optimizer_state, state.digests)) else f"; {_EXPORT}"
+    return f"rank {file.rank}'s file{of_step} lacks {kind}: {text_list(missing)}{hint}"
 
 
 def _judge(

@@ -72,6 +72,7 @@ def agent_configuration(
         settings={
             "timings": scenario.job.timings,
             "step_optimizer": scenario.job.step_optimizer,
+            "exports": list(scenario.job.exports),
             "seed_at_start": scenario.job.seed if scenario.job.seed_at_start else None,
             "unprotected": not scenario.job.protection and not scenario.job.agent,
             "hccl": None if scenario.job.hccl is None else scenario.job.hccl.model_dump(),

@@ -215,6 +215,14 @@ class Job(Model):
     checkpoint_interval: int | None = Field(
         None, ge=1, description="Steps between periodic checkpoints. Default: none are saved."
     )
+    exports: tuple[str, ...] = Field(
+        (),
+        strict=False,
+        description=(
+            "Names of files that the job saves and never goes on from, such as its best weights; * stands for "
+            "any text. They are no checkpoints."
+        ),
+    )
     savers: Literal["every rank", "replica groups"] | None = Field(
         None,
         description=(

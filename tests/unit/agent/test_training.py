@@ -155,6 +155,25 @@ def test_that_another_thread_writes_is_recorded(training: Training, events: Even
     assert [event.data["background"] for event in events("checkpoint.written")] == [True]
 
 
+def test_a_file_that_no_start_goes_on_from_is_no_checkpoint(record: Record, events: Events) -> None:
+    armed = [{"fault": "kill", "step": 1, "phase": "checkpoint.write"}]
+    training = Training(record, Barriers(record, None, armed), Digests(record, 1), exports=["best*.pt"])
+    training.begin(0, [])
+    training.step_begin(1)
+    training.step_end(None, [])
+
+    def save(path: str, *, end_of_life: bool = False) -> None:
+        with training.saving(path, end_of_life=end_of_life):
+            training.wrote()
+
+    save("out/best-1.pt")
+    assert (events("checkpoint.begin"), events("barrier.reached")) == ([], [])
+    save("best.pt/last.pt")
+    save("out/best.pt", end_of_life=True)
+    saved = [Path(event.data["path"]).name for event in events("checkpoint.end")]
+    assert (saved, len(events("barrier.reached"))) == (["last.pt", "best.pt"], 1)
+
+
 def test_a_save_that_training_waits_for_needs_no_other_end(training: Training, events: Events, tmp_path: Path) -> None:
     path = str(tmp_path / "net-1_4.ckpt")
     with training.saving(path, end_of_life=False, step=4), training.writing(path):

@@ -109,6 +109,7 @@ OTHER: dict[str, dict[str, Any]] = {
     "job.digest_interval": job(digest_interval=4),
     "job.seed_at_start": job(seed_at_start=True),
     "job.step_optimizer": job(step_optimizer=2),
+    "job.exports": job(exports=("best.pt",)),
     "job.graph": job(graph=True),
     "job.agent": job(agent=True),
     "job.tre": job(tre={"threshold": 2.0}),

@@ -54,3 +54,10 @@ def test_a_weight_that_is_not_among_them_is_missed(judged: Judge) -> None:
 )
 def test_what_is_there_to_go_on_from_lacks_the_optimizers_state(run: GoodRun, judged: Judge) -> None:
     assert said(judged(run), "checkpoint", "fail", "lacks optimizer state: global_step, ")
+
+
+def test_the_failure_says_how_such_a_file_is_named_in_the_scenario(judged: Judge) -> None:
+    hint = "if no start goes on from this file, name it in job.exports"
+    assert said(judged(exporting(at=WITHIN)), "checkpoint", "fail", hint)
+    with_a_part = exporting(learning_rate=np.array(0.1, np.float32))
+    assert not said(judged(with_a_part), "checkpoint", "fail", hint)

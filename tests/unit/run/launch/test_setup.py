@@ -143,6 +143,7 @@ def test_the_agent_is_told_where_the_secret_is_and_not_what_it_is(tmp_path: Path
     assert answer.settings == {
         "timings": "vendor",
         "step_optimizer": None,
+        "exports": [],
         "seed_at_start": None,
         "unprotected": True,
         "hccl": None,
