@@ -7,6 +7,7 @@ counts from the beginning of each training, another job from its own beginning. 
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cache
 
 from chaos.evidence.background import is_background, written
 from chaos.evidence.checkpoints.saved import UNSEEN, sees_saves
@@ -38,7 +39,7 @@ def judge_saving_goes_on(plan: Plan, history: History, baseline: History | None,
     saves = 0
     refused = any(fault.effect.spoils_saves for fault in plan.faults)
     unseen = not sees_saves(history)
-    habits = _unsaved_ends(baseline, interval)
+    habits = cache(lambda: _unsaved_ends(baseline, interval))  # a run that saves behind its last step needs no other
     for process in _processes(history):
         kept = [event for event in process if event.event == "checkpoint.end"]
         saves += len(kept)
@@ -46,7 +47,7 @@ def judge_saving_goes_on(plan: Plan, history: History, baseline: History | None,
             continue
         for last, step, event in _gaps(history, process, interval):
             rank = event.rank
-            if event.event == "train.end" and (rank, last, step) in habits:
+            if event.event == "train.end" and (rank, last, step) in habits():
                 continue
             observation = f"rank {rank} has trained up to step {step}, and saved none since step {last}"
             if rank in left_to:
