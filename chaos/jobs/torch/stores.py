@@ -8,6 +8,9 @@ Read in the sources of torch/distributed (``rendezvous.py``; ``elastic/rendezvou
 - Until 2.5 the keys in a shared store begin with ``/worker/attempt_N``. N is TORCHELASTIC_RESTART_COUNT, which each
   node counts by itself, so ranks of nodes that count differently do not meet.
 - From 2.6 on all starts have the same keys: the new ranks read the addresses of the ended ones.
+
+With c10d torchrun of 2.3 closes its rendezvous when it stops the ranks, and ends with RendezvousClosedError in place of
+a restart (pytorch#123678, mended in 2.4; seen with 2.3.1).
 """
 
 from __future__ import annotations
@@ -20,6 +23,9 @@ SHARED = (2, 5)
 
 SAME_KEYS = (2, 6)
 """The first release in which all starts of the ranks have the same keys in a shared store."""
+
+_CLOSES = (2, 3)
+"""The release in which torchrun closes its rendezvous before a restart."""
 
 _VARIABLE = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"
 
@@ -34,6 +40,8 @@ def told(version: str) -> str:
             "torchrun shares a store between restarts, with keys for each restart of a node (F-16): for several nodes "
             f"set {_VARIABLE} in your launch lines"
         )
+    if numbers[:2] == _CLOSES:
+        return "torchrun starts no ranks again with c10d, since it closes its rendezvous (pytorch#123678)"
     return "torchrun shares no store between restarts, but with the static rendezvous (F-16)"
 
 
@@ -41,6 +49,8 @@ def lost_starts(scenario: Scenario, version: str | None) -> str:
     """Return why the ranks of a later start would not meet; empty where they do. ``version`` is None if not known."""
     options, nodes = scenario.job.torchrun, scenario.cluster.nodes
     static = options.rendezvous == "static"
+    if not static and version is not None and numbers_of(version)[:2] == _CLOSES:
+        return f"torchrun closes its rendezvous before the ranks could start again (PyTorch {version}; pytorch#123678)"
     if not static and options.store == "own":
         return ""
     numbers = SAME_KEYS if version is None else numbers_of(version)

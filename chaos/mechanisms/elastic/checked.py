@@ -68,7 +68,13 @@ def _store(scenario: Scenario, traits: JobTraits) -> Iterator[Violation]:
     options = scenario.job.torchrun
     if scenario.known is not None or not traits.lost_starts:
         return
-    if options.rendezvous != "static":
+    if options.rendezvous != "static" and options.store == "own":
+        yield Violation(
+            "job.python",
+            traits.lost_starts,
+            hint="use another release of PyTorch, or name a finding",
+        )
+    elif options.rendezvous != "static":
         yield Violation(
             "job.torchrun.store",
             f"{traits.lost_starts}: the new ranks fail to connect, or hang",

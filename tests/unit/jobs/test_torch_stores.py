@@ -53,11 +53,18 @@ def test_the_ranks_of_a_later_start_meet_or_not_by_the_release(
     assert not why or version is None or f"PyTorch {version}; F-16" in why
 
 
+@pytest.mark.parametrize("torchrun", [SHARED, OWN])
+def test_a_release_that_closes_its_rendezvous_before_a_restart_is_told(torchrun: dict[str, str]) -> None:
+    assert "closes its rendezvous" in lost_starts(scenario(torchrun), "2.3.1+cu121")
+    assert lost_starts(scenario(torchrun), "2.2.2") == lost_starts(scenario(torchrun), "2.4.0") == ""
+
+
 @pytest.mark.parametrize(
     ("version", "words"),
     [
         ("2.1.2+cu121", "shares no store between restarts, but with the static rendezvous (F-16)"),
         ("2.4.1", "shares no store between restarts, but with the static rendezvous (F-16)"),
+        ("2.3.1", "starts no ranks again with c10d, since it closes its rendezvous (pytorch#123678)"),
         ("2.5.1", "with keys for each restart of a node (F-16): for several nodes set TORCH_DISABLE_SHARE_RDZV"),
         ("2.6.0", "shares a store between restarts (F-16): set TORCH_DISABLE_SHARE_RDZV_TCP_STORE=1"),
     ],

@@ -257,6 +257,7 @@ def test_what_keeps_the_new_ranks_from_meeting_is_refused(plan: Planner, changed
     [
         ({"store": "shared"}, "the store is old: the new ranks fail to connect, or hang"),
         ({"rendezvous": "static"}, "with the static rendezvous the store is old: the new ranks hang"),
+        ({"store": "own"}, "the store is old"),
     ],
 )
 def test_a_store_in_which_the_new_ranks_do_not_meet_is_refused_but_for_a_finding(
