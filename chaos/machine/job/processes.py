@@ -57,7 +57,6 @@ class FoundProcess:
 class _Snapshot:
     stat: Stat
     environment: dict[str, str] | None
-    claim: tuple[Role, int | None]
 
 
 def find_run_processes(
@@ -111,7 +110,7 @@ def _launches(process: FoundProcess, proc_root: Path) -> bool:
 
 
 def _snapshot(proc_root: Path) -> dict[int, _Snapshot]:
-    return {stat.pid: _Snapshot(stat, variables, claim_of(variables or {})) for stat, variables in living(proc_root)}
+    return {stat.pid: _Snapshot(stat, variables) for stat, variables in living(proc_root)}
 
 
 def _run_of(process: _Snapshot) -> str | None:
@@ -140,16 +139,31 @@ def _with_descendants(roots: set[int], snapshot: dict[int, _Snapshot], run: str,
 
 
 def _describe(process: _Snapshot, boot: str, proc_root: Path) -> FoundProcess:
-    pid, variables = process.stat.pid, process.environment or {}
+    pid = process.stat.pid
     identity = ProcessIdentity(pid, process.stat.start_time, boot)
-    cmdline = command_line(pid, proc_root)
-    role, rank = process.claim
+    variables, cmdline = _of_one_program(process, proc_root)
+    role, rank = claim_of(variables)
     # A shell's own RANK_ID reaches the launcher too, so the launcher's program counts for more than that.
     if "MS_ROLE" not in variables and starts_ranks(cmdline):
         role, rank = "launcher", None
     attempt = variables.get(ATTEMPT_VARIABLE)
     part = variables.get(NODE_VARIABLE)
     return FoundProcess(identity, process.stat.ppid, process.stat.session, role, rank, attempt, cmdline, part)
+
+
+def _of_one_program(process: _Snapshot, proc_root: Path) -> tuple[dict[str, str], tuple[str, ...]]:
+    """Return the environment and the command line of the program that runs now.
+
+    A process may execute another program after its environment was read for the snapshot. Its command line would then
+    be paired with the environment of the program before, so the environment is read again until it stays the same.
+    """
+    variables = process.environment or {}
+    while True:
+        cmdline = command_line(process.stat.pid, proc_root)
+        now = environment(process.stat.pid, proc_root)
+        if now is None or now == variables:
+            return variables, cmdline
+        variables = now
 
 
 def claim_of(variables: dict[str, str]) -> tuple[Role, int | None]:

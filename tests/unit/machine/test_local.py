@@ -285,7 +285,7 @@ def test_what_a_process_leaves_without_a_trace_of_the_run_is_the_jobs_and_ends_w
     # The one that starts it ends at once, so that nobody can have seen them side by side.
     job = LocalPlatform().start(spec("env -i setsid sleep 1000 & exit 0"))
     exit_of(job, job.launcher)
-    # Before that it is the launcher's shell, which has all signs of the run.
+    # Before that it is the launcher's shell, and env, which have all signs of the run.
     sleeping = lambda: next((process for process in job.processes() if process.cmdline[:1] == ("sleep",)), None)  # noqa: E731
     orphan = wait_for("the orphan", sleeping, seconds=60)
     assert (orphan.attempt, orphan.ppid, orphan.cmdline) == (None, os.getpid(), ("sleep", "1000"))

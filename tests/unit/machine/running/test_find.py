@@ -15,6 +15,7 @@ from chaos.base.clock import SYSTEM_CLOCK
 from chaos.base.wait import wait_for
 from chaos.machine.job.processes import FoundProcess, find_run_processes, runs_alive
 from chaos.machine.linux.process import identify, send_signal, wait_ended
+from chaos.machine.linux.procfs import command_line
 from tests.unit.machine.fake_proc import FakeProc
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
@@ -138,6 +139,21 @@ def test_ranks_of_a_launcher_that_gives_them_no_session_are_found(proc: FakeProc
 def test_a_worker_without_a_proper_number_has_no_rank(proc: FakeProc, number: str) -> None:
     proc.add(20, 1, "python", variables={**WORKER, "MS_NODE_ID": number})
     assert proc.roles() == {20: ("other", None)}
+
+
+def test_a_process_that_executes_another_program_is_described_by_one_of_the_two(
+    proc: FakeProc, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proc.add(20, 1, "bash", "run.sh", variables={**WORKER, "MS_NODE_ID": "0"})
+
+    def executing(pid: int, proc_root: Path) -> tuple[str, ...]:
+        (proc_root / str(pid) / "cmdline").write_text("sleep\x001000\0")
+        (proc_root / str(pid) / "environ").write_text("HOME=/root\0")
+        return command_line(pid, proc_root)
+
+    monkeypatch.setattr("chaos.machine.job.processes.command_line", executing)
+    (process,) = find_run_processes("r1", proc_root=proc.root)
+    assert (process.cmdline, process.attempt, process.role, process.rank) == (("sleep", "1000"), None, "other", None)
 
 
 def test_zombies_are_not_processes_of_the_run(proc: FakeProc) -> None:
