@@ -15,7 +15,7 @@ from chaos.init.own_launch import OwnLaunch
 from chaos.init.paths import is_input, is_input_directory
 from chaos.init.resume import is_guarded
 from chaos.init.survey import Survey
-from chaos.init.torch.keys import nodes_entry, python_entry, shard_entries
+from chaos.init.torch.keys import exports_entry, nodes_entry, python_entry, shard_entries
 from chaos.init.values import Value
 from chaos.jobs.script_job import ScriptJob
 
@@ -71,6 +71,7 @@ def draft(
         steps=steps,
         interval=interval,
         savers=_savers(survey, wishes, interval),
+        exports=exports_entry(survey.exports),
         resumes=resumes,
         resume_arguments=resume_arguments if resumes else None,
         restarts=restarts,

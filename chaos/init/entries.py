@@ -66,6 +66,9 @@ class Draft:
     steps: Entry
     interval: Entry | None
     savers: Entry | None
+    exports: Entry | None
+    """The names of files that no line of the script loads; None where it saves none, or the text leaves it open."""
+
     resumes: bool
     resume_arguments: Entry | None
     restarts: Entry | None

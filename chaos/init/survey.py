@@ -19,6 +19,7 @@ from chaos.init.resume import ResumeOption, resume_options
 from chaos.init.source import Source, UnreadableSource, imports, read_source, read_with_modules, shown
 from chaos.init.torch.batches import Batches, read_batches
 from chaos.init.torch.device import read_torch_device
+from chaos.init.torch.exports import Export, without_exports
 from chaos.init.torch.shards import Shards, read_shards
 from chaos.init.torch.trainer import read_trainer
 from chaos.init.values import Values
@@ -53,6 +54,8 @@ class Survey:
     framework: str
     loop: Loop
     saves: tuple[Save, ...]
+    exports: tuple[Export, ...]
+
     loads: tuple[Load, ...]
     options: tuple[Option, ...]
     resumes: tuple[ResumeOption, ...]
@@ -116,6 +119,9 @@ def _survey(directory: Path, script: Path, launch: LaunchLine | None, arguments:
     where = "--argument" if arguments is not None or launch is None else launch.where
     values = Values(sources, [*known, *undeclared_options(known, own, where)], own, where)
     saved, loaded = saves(sources, values), loads(sources, values)
+    exports: list[Export] = []
+    if framework == TORCH:
+        saved, exports = without_exports(saved, loaded, sources, values, directory)
     resumes = resume_options(known, loaded, saved, values)
     if not saved and (trainer := read_trainer(sources, values)) is not None:
         saved, loaded = list(trainer.saves), list(trainer.loads)
@@ -129,6 +135,7 @@ def _survey(directory: Path, script: Path, launch: LaunchLine | None, arguments:
         framework,
         read_loop(sources, values),
         tuple(saved),
+        tuple(exports),
         tuple(loaded),
         tuple(known),
         tuple(resumes),

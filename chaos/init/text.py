@@ -60,6 +60,21 @@ def _lines(draft: Draft) -> Iterator[tuple[str, Entry | None]]:
         yield "  parallel:", None
         for name, entry in draft.parallel.items():
             yield f"    {name}: {scalar(entry.value)}", entry
+    yield from _job_lines(draft)
+    yield "faults:", None
+    yield f"  - id: {draft.fault}", None
+    yield f"    kind: {draft.fault}", None
+    yield "    target:", None
+    last = int(draft.ranks.value) - 1
+    yield (f"      rank: {last}" if draft.restarts is not None else f"      ranks: {_ranks(last + 1)}"), None
+    yield "    trigger:", None
+    yield f"      step: {draft.fault_step.value}", draft.fault_step
+    if not draft.resumes:
+        yield "expect:", None
+        yield "  resume: none", Entry("none", "the job just ends")
+
+
+def _job_lines(draft: Draft) -> Iterator[tuple[str, Entry | None]]:
     yield "job:", None
     yield f"  kind: {draft.kind}", None
     if draft.device.value != CPU:
@@ -83,6 +98,8 @@ def _lines(draft: Draft) -> Iterator[tuple[str, Entry | None]]:
         yield f"  restart_limit: {draft.restarts.value}", draft.restarts
     if draft.savers is not None:
         yield f"  savers: {draft.savers.value}", draft.savers
+    if draft.exports is not None:
+        yield from _list("  exports", draft.exports)
     if draft.step_optimizer is not None:
         yield f"  step_optimizer: {draft.step_optimizer.value}", draft.step_optimizer
     if draft.seeded is not None:
@@ -91,17 +108,6 @@ def _lines(draft: Draft) -> Iterator[tuple[str, Entry | None]]:
         yield "  environment:", None
         for name, entry in draft.environment.items():
             yield f"    {name}: {json.dumps(str(entry.value), ensure_ascii=False)}", entry
-    yield "faults:", None
-    yield f"  - id: {draft.fault}", None
-    yield f"    kind: {draft.fault}", None
-    yield "    target:", None
-    last = int(draft.ranks.value) - 1
-    yield (f"      rank: {last}" if draft.restarts is not None else f"      ranks: {_ranks(last + 1)}"), None
-    yield "    trigger:", None
-    yield f"      step: {draft.fault_step.value}", draft.fault_step
-    if not draft.resumes:
-        yield "expect:", None
-        yield "  resume: none", Entry("none", "the job just ends")
 
 
 def _description(draft: Draft) -> str:

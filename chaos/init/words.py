@@ -29,6 +29,8 @@ def survey_lines(survey: Survey) -> Iterator[str]:
         every = every.replace("every 1 steps", "every step").replace("every 1 epochs", "every epoch")
         who = f", on rank 0 alone ({save.rank_0})" if save.rank_0 else ""
         yield f"{save.where}: {save.call.name} ({save.form}){every} in {save.place or 'a place that is not read'}{who}"
+    for export in survey.exports:
+        yield f"{export.save.where}: {export.save.call.name} in {export.save.place}, which no line loads"
     for load in survey.loads:
         yield f"{load.where}: {load.call.name}"
     for option in survey.resumes:

@@ -131,6 +131,16 @@ def test_steps_within_a_compiled_function_are_unknown_and_the_reason_is_printed(
     assert "Compile the model in its place" in done.output
 
 
+@pytest.mark.parametrize("restarts", ["", "--max-restarts 2 "])
+def test_weights_of_the_best_step_are_no_obstacle(fresh: Chaos, tmp_path: Path, restarts: str) -> None:
+    best = '    update()\n    if rank == 0 and step % 3 == 0:\n        torch.save(model.state_dict(), "best.pt")\n'
+    launch = f"torchrun --nproc-per-node 2 {restarts}compiled.py --steps 12"
+    done = run(fresh, tmp_path, launch, "    update()\n", best, name="compiled")
+    assert done.code == 0, done
+    job = load_scenario(tmp_path / "compiled-kill.yaml").cells[0].scenario.job
+    assert (job.exports, job.checkpoint_interval) == (("best.pt",), 4)
+
+
 @pytest.mark.parametrize(("restarts", "options"), [("", ""), ("", " --momentum 0.9"), ("--max-restarts 2 ", "")])
 def test_a_second_network_is_no_obstacle(fresh: Chaos, tmp_path: Path, restarts: str, options: str) -> None:
     done = run(fresh, tmp_path, f"torchrun --nproc-per-node 2 {restarts}gan.py --steps 12{options}", name="gan")

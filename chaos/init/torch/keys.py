@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from chaos.init.entries import Entry
 from chaos.init.launch_lines import LaunchLine
 from chaos.init.own_launch import WHERE
+from chaos.init.torch.exports import Export
 from chaos.init.torch.shards import Shards
 
 
@@ -47,6 +49,13 @@ def python_entry(line: LaunchLine | None) -> Entry | None:
     here = line.python.is_file() and os.access(line.python, os.X_OK)
     why = f"{line.where} names it" + ("" if here else ", and it is not on this machine")
     return Entry(str(line.python), why, guessed=not here or line.where != WHERE)
+
+
+def exports_entry(exports: Sequence[Export]) -> Entry | None:
+    """Return the names of the files that no line of the script loads; None where it saves none."""
+    names = dict.fromkeys(name for export in exports for name in export.names)
+    where = "; ".join(export.save.where for export in exports)
+    return Entry(tuple(names), f"{where}: no line loads it") if names else None
 
 
 def _is_own(python: Path) -> bool:
