@@ -100,7 +100,12 @@ def _numbers(optimizer: _Part, leaves: Mapping[str, object]) -> dict[str, int]:
 
 
 def _parts(value: object, path: tuple[str, ...]) -> Iterator[_Part]:
-    if not isinstance(value, dict) or len(path) > _DEEPEST:
+    if len(path) > _DEEPEST:
+        return
+    if isinstance(value, (list, tuple)):
+        for place, child in enumerate(value):
+            yield from _parts(child, (*path, str(place)))
+    if not isinstance(value, dict):
         return
     if isinstance(value.get("state"), dict) and isinstance(value.get("param_groups"), list):
         yield _Part(path, True, 0)

@@ -71,6 +71,14 @@ def test_a_second_optimizer_has_a_number() -> None:
     assert found == WEIGHTS | SLOTS | {name.replace("optimizer", "optimizer2") for name in SLOTS}
 
 
+@pytest.mark.parametrize("several", [list, tuple])
+def test_the_states_may_lie_in_a_list(several: Any) -> None:
+    lightning = {"state_dict": model(), "optimizer_states": several([adam()]), "lr_schedulers": [{"last_epoch": 1}]}
+    assert names(lightning) == WEIGHTS | SLOTS | {"lr_schedulers.0.last_epoch"}
+    second = {f"optimizer2.{key}.{number}" for key in ("exp_avg", "step") for number in (0, 1)}
+    assert names({"models": several([model()]), "optimizers": several([adam(), adam()])}) == WEIGHTS | SLOTS | second
+
+
 def test_names_that_would_meet_are_left_as_they_are() -> None:
     structure = {"model": model("module.") | model()}
     assert names(structure) == {f"model.{name}" for name in (*WEIGHTS, *(f"module.{weight}" for weight in WEIGHTS))}
