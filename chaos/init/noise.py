@@ -6,10 +6,10 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
-from chaos.init.source import Source, calls
+from chaos.init.source import Call, Source, calls, full_name, imports
 
 _DROPS = re.compile(r"(?:\w*_)?drop_?(?:out|path)\w*", re.IGNORECASE)
-_SEEDS = {"set_seed", "manual_seed"}
+_SEEDS = {"set_seed", "manual_seed", "seed_everything"}
 _BUCKETS = {"DistributedDataParallel", "DDP"}
 _UNUSED = "find_unused_parameters"
 _DRAWS = re.compile(r"rand|randn|randint|normal|uniform|permutation|shuffle|choice|standard_normal")
@@ -18,7 +18,7 @@ _DRAWS = re.compile(r"rand|randn|randint|normal|uniform|permutation|shuffle|choi
 def signs_without_seed(sources: Sequence[Source], framework: str) -> Iterator[str]:
     """Yield each sign that a seed at the start would remove; nothing where the script seeds its framework."""
     everything = [call for source in sources for call in calls(source)]
-    if any(call.name in _SEEDS for call in everything):
+    if any(call.name in _SEEDS and not _of_generator(call) for call in everything):
         return
     if framework:
         yield "no set_seed: weights may begin differently in every run"
@@ -54,6 +54,14 @@ def signs_of_noise(sources: Sequence[Source]) -> Iterator[str]:
         ):
             yield f"{call.where}: numpy.random.{call.name} without numpy.random.seed"
             break
+
+
+def _of_generator(call: Call) -> bool:
+    """Return whether a call seeds an object, as ``torch.Generator().manual_seed(0)``, and not a module."""
+    owner = call.node.func.value if isinstance(call.node.func, ast.Attribute) else None
+    if call.name != "manual_seed" or owner is None:
+        return False
+    return full_name(owner, call.source).partition(".")[0] not in imports(call.source)
 
 
 def _is_zero(node: ast.expr | None) -> bool:

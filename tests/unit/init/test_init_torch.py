@@ -217,3 +217,19 @@ def test_a_function_with_the_name_of_torch_save_is_not_called_by_it(
     said = capfd.readouterr().out
     assert "save (torch.save) every 4 steps in generators-{rank}.pt\n" in said
     assert "save (torch.save) every 4 steps in model.pt, on rank 0 alone (train.py:4)" in said
+
+
+@pytest.mark.parametrize(
+    ("seeds", "at_start"),
+    [
+        ("torch.manual_seed(1)", False),
+        ("torch.cuda.manual_seed(1)", False),
+        ("g = torch.Generator().manual_seed(1)", True),
+        ("g = torch.Generator()\ng.manual_seed(1)", True),
+    ],
+)
+def test_the_seed_of_a_generator_is_not_that_of_the_weights(tmp_path: Path, seeds: str, at_start: bool) -> None:
+    (tmp_path / "train.py").write_text(f"import torch\n{seeds}\nloss.backward()\n")
+    assert entry(["init", str(tmp_path), "--launch", "torchrun --nproc-per-node 2 train.py"]) == 0
+    (file,) = tmp_path.glob("*.yaml")
+    assert load_scenario(file).cells[0].scenario.job.seed_at_start == at_start
