@@ -23,8 +23,14 @@ _BY_LINES = {"saved", "saving", "loaded"}
 _OF_TORCH = {"save", "load", "async_save"}
 """Functions of the module torch and of its DCP; elsewhere the words mean other things."""
 
-_RECORDED = {"save_checkpoint", "ModelCheckpoint", "save", "async_save", "saved", "saving"}
+_RECORDED = {"save_checkpoint", "ModelCheckpoint", "save", "async_save", "save_state", "saved", "saving"}
 """Saves that chaos records: those of MindSpore and PyTorch, and those that a line of chaos_steps reports."""
+
+LIGHTNING = frozenset({"lightning", "pytorch_lightning"})
+"""A library of PyTorch with a ModelCheckpoint of its own."""
+
+_OF_MINDSPORE = {"save_checkpoint", "load_checkpoint", "ModelCheckpoint"}
+"""Names of MindSpore that Lightning has, too."""
 
 _BY_CLASS = "ModelCheckpoint"
 """MindSpore's callback that saves by itself. Classes of a job inherit from it."""
@@ -34,6 +40,7 @@ _SAVES = {
     "ModelCheckpoint": (1, ("directory",)),
     "save_file": (1, ("filename",)),
     "save": (1, ("f",)),
+    "save_state": (0, ("output_dir",)),
     "async_save": (None, ("checkpoint_id",)),
     "savez": (0, ("file",)),
     "savez_compressed": (0, ("file",)),
@@ -41,6 +48,9 @@ _SAVES = {
     "saving": (0, ("path",)),
 }
 """Calls that save, with the place and the name of the argument that says where."""
+
+_OF_ACCELERATE = {"save_state": "accelerate", "load_state": "accelerate"}
+"""Methods of accelerate's Accelerator: all ranks call them, and rank 0 writes most of the directory."""
 
 _DCP = "torch.distributed.checkpoint"
 """The module whose saves and loads are those of all ranks, in a directory."""
@@ -50,6 +60,7 @@ _OF_DCP = (None, ("checkpoint_id",))
 _LOADS = {
     "load_checkpoint": (0, ("ckpt_file_name",)),
     "load": (0, ("f",)),
+    "load_state": (0, ("input_dir",)),
     "load_file": (0, ("filename",)),
     "safe_open": (0, ("filename",)),
     "load_checkpoint_async": (0, ("ckpt_file_name",)),
@@ -112,6 +123,8 @@ def saves(sources: Sequence[Source], values: Values) -> list[Save]:
                 continue
             if (call.name in _BY_LINES and not lines) or (call.name in _OF_TORCH and not _is_of_torch(call)):
                 continue
+            if _is_of_others(call):
+                continue
             all_saves.append(_save(call, values))
     recorded = [save for save in all_saves if save.recorded]
     chosen = recorded or all_saves
@@ -127,6 +140,7 @@ def loads(sources: Sequence[Source], values: Values) -> list[Load]:
         if call.name in _LOADS and not (call.name in ("load_file", "safe_open") and not _with_safetensors(source))
         if call.name not in _BY_LINES or _STEPS in imports(source)
         if call.name not in _OF_TORCH or _is_of_torch(call)
+        if not _is_of_others(call)
     ]
 
 
@@ -151,7 +165,9 @@ def _save(call: Call, values: Values) -> Save:
         form = "torch.save" if call.name in _OF_TORCH else form
         form = "DCP" if _is_of_dcp(call) else form
         form = _STEPS if call.name in _BY_LINES else form
-    return Save(call, call.where, form, place, interval, unit, rank_0, any(map(asks_rank, tests)))
+    form = _OF_ACCELERATE.get(call.name, form)
+    by_rank = call.name in _OF_ACCELERATE or any(map(asks_rank, tests))
+    return Save(call, call.where, form, place, interval, unit, rank_0, by_rank)
 
 
 def _by_class(sources: Sequence[Source]) -> tuple[set[str], set[str]]:
@@ -269,6 +285,13 @@ def _is_of_torch(call: Call) -> bool:
 
 def _is_of_dcp(call: Call) -> bool:
     return full_name(call.node.func, call.source).rpartition(".")[0] in (_DCP, f"{_DCP}.state_dict_saver")
+
+
+def _is_of_others(call: Call) -> bool:
+    """Return whether a call means another library than the one that is known by its name."""
+    if call.name in _OF_ACCELERATE:
+        return _OF_ACCELERATE[call.name] not in imports(call.source)
+    return call.name in _OF_MINDSPORE and bool(imports(call.source) & LIGHTNING)
 
 
 def _with_safetensors(source: Source) -> bool:

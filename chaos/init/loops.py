@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from chaos.init.source import Call, Source, calls, last_word
+from chaos.init.checkpoints import LIGHTNING
+from chaos.init.source import Call, Source, calls, imports, last_word
 from chaos.init.values import Value, Values
 
 _GRADIENTS = {"value_and_grad", "grad", "GradOperation", "backward"}
@@ -107,6 +108,8 @@ def read_loop(sources: Sequence[Source], values: Values) -> Loop:
 def _is_model_train(call: Call, values: Values) -> bool:
     owner = call.node.func
     if call.name not in ("train", "fit") or not isinstance(owner, ast.Attribute):
+        return False
+    if imports(call.source) & LIGHTNING:
         return False
     named = {keyword.arg for keyword in call.node.keywords}
     if named & {"callbacks", "dataset_sink_mode", "epoch", "train_dataset", "initial_epoch"}:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from chaos.base.refusal import Refused
@@ -20,6 +20,7 @@ from chaos.init.source import Source, UnreadableSource, imports, read_source, re
 from chaos.init.torch.batches import Batches, read_batches
 from chaos.init.torch.device import read_torch_device
 from chaos.init.torch.exports import Export, without_exports
+from chaos.init.torch.lightning import read_lightning
 from chaos.init.torch.shards import Shards, read_shards
 from chaos.init.torch.trainer import read_trainer
 from chaos.init.values import Values
@@ -123,9 +124,13 @@ def _survey(directory: Path, script: Path, launch: LaunchLine | None, arguments:
     if framework == TORCH:
         saved, exports = without_exports(saved, loaded, sources, values, directory)
     resumes = resume_options(known, loaded, saved, values)
-    if not saved and (trainer := read_trainer(sources, values)) is not None:
+    loop, trainer = read_loop(sources, values), read_lightning(sources, values, known)
+    if trainer is None and not saved:
+        trainer = read_trainer(sources, values)
+    if trainer is not None:
         saved, loaded = list(trainer.saves), list(trainer.loads)
         resumes = resumes if trainer.resume is None else [trainer.resume]
+        loop = replace(loop, steps=trainer.steps or loop.steps, epochs=trainer.epochs or loop.epochs)
     device = read_device(sources, known, values)
     return Survey(
         directory,
@@ -133,7 +138,7 @@ def _survey(directory: Path, script: Path, launch: LaunchLine | None, arguments:
         launch,
         own,
         framework,
-        read_loop(sources, values),
+        loop,
         tuple(saved),
         tuple(exports),
         tuple(loaded),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from chaos.init.source import Call, Source, calls, last_word
+from chaos.init.torch.libraries import SPREADING, imports_any
 from chaos.init.values import Value, Values
 
 _DRAWN = {"randn", "rand", "randint", "zeros", "ones", "empty"}
@@ -48,8 +49,11 @@ def read_batches(sources: Sequence[Source], values: Values) -> Batches | None:
     if in_batch is None or loader.argument(None, "batch_sampler") is not None:
         return None
     whole = loader.argument(None, "drop_last")
-    spread = loader.argument(3, "sampler") is not None and any(call.name == "DistributedSampler" for call in everything)
-    return Batches(samples, in_batch, spread, whole=isinstance(whole, ast.Constant) and whole.value is True)
+    sampled = loader.argument(3, "sampler") is not None and any(
+        call.name == "DistributedSampler" for call in everything
+    )
+    spread = sampled or imports_any(sources, SPREADING)
+    return Batches(samples, in_batch, spread=spread, whole=isinstance(whole, ast.Constant) and whole.value is True)
 
 
 def _samples(sources: Sequence[Source], values: Values) -> Value | None:

@@ -8,13 +8,14 @@ training_args.py.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from chaos.init.checkpoints import Load, Save
 from chaos.init.conditions import Unit, conditions
 from chaos.init.flags import Option
 from chaos.init.resume import ResumeOption
 from chaos.init.source import Call, Source, calls, full_name, imports
+from chaos.init.torch.libraries import Trainer
 from chaos.init.values import Value, Values
 
 _LIBRARY = "transformers"
@@ -22,15 +23,6 @@ _RESUME = "resume_from_checkpoint"
 _LAST = "get_last_checkpoint"
 _DEFAULT = 500
 _SURE = 6
-
-
-@dataclass(frozen=True)
-class Trainer:
-    """The saves and loads of a Trainer, and the option of its resume; None where the script finds its checkpoint."""
-
-    saves: tuple[Save, ...]
-    loads: tuple[Load, ...]
-    resume: ResumeOption | None
 
 
 def read_trainer(sources: Sequence[Source], values: Values) -> Trainer | None:
