@@ -146,8 +146,13 @@ def loads(sources: Sequence[Source], values: Values) -> list[Load]:
 
 def load_place(load: Load, values: Values) -> str:
     """Return the text of the path that a line loads."""
+    return values.text(loaded_path(load), load.call.source)
+
+
+def loaded_path(load: Load) -> ast.expr | None:
+    """Return the path that a line loads, as it is written."""
     position, names = _OF_DCP if _is_of_dcp(load.call) else _LOADS[load.call.name]
-    return values.text(load.call.argument(position, *names), load.call.source)
+    return load.call.argument(position, *names)
 
 
 def _save(call: Call, values: Values) -> Save:

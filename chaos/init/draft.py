@@ -13,7 +13,7 @@ from chaos.init.entries import Ask, Draft, Entry, Launcher, Wishes
 from chaos.init.loops import product
 from chaos.init.own_launch import OwnLaunch
 from chaos.init.paths import is_input, is_input_directory
-from chaos.init.resume import is_guarded
+from chaos.init.resume import goes_on_by, is_guarded
 from chaos.init.survey import Survey
 from chaos.init.torch.keys import exports_entry, nodes_entry, python_entry, shard_entries
 from chaos.init.values import Value
@@ -208,6 +208,8 @@ def _resume(survey: Survey, wishes: Wishes, interval: Entry | None, ask: Ask | N
         arguments = wishes.resume_arguments
         return True, Entry(arguments, "--resume-argument") if arguments else None
     best = survey.resumes[0] if survey.resumes else None
+    if best is not None and goes_on_by(best.option, survey.arguments):
+        return True, None
     if best is not None and best.text is not None:
         why = f"{best.option.where}: {best.why}"
         if best.points >= _SURE_POINTS:

@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from chaos.init.checkpoints import Load, Save, load_place
-from chaos.init.flags import Option
+from chaos.init.checkpoints import Load, Save, load_place, loaded_path
+from chaos.init.conditions import Unit
+from chaos.init.flags import Option, passed_options
 from chaos.init.source import last_word
 from chaos.init.values import Values
 
@@ -18,6 +19,10 @@ _PROBABLE = re.compile(r"ckpt|checkpoint|load|pre_?train")
 _OTHER = re.compile(
     r"save|interval|steps|every|keep|max|num|freq|format|prefix|output|export|only|strict|backbone|lr$|per_|async"
 )
+_NEWEST = ("auto", "latest", "last")
+"""Words by which scripts mean their newest checkpoint."""
+
+_STEP_IN_PLACE = re.compile(r"\{[^{}]*(?:step|iter)[^{}]*\}")
 _DIRECTORY = re.compile(r"dir|folder|root")
 
 
@@ -39,8 +44,15 @@ def resume_options(
     for option in options:
         points, why = _points(option, loads, values)
         if points >= 2:
-            candidates.append(ResumeOption(option, _text(option, saves, values), points, why))
+            text = _loaded_itself(option, loads, saves) or _text(option, saves, values)
+            candidates.append(ResumeOption(option, text, points, why))
     return sorted(candidates, key=lambda candidate: -candidate.points)
+
+
+def goes_on_by(option: Option, arguments: Sequence[str]) -> bool:
+    """Return whether a command line already lets the script go on from its newest checkpoint."""
+    given = [value for passed, value in passed_options([option], arguments) if passed is option]
+    return any(value is True or str(value).lower() in _NEWEST for value in given)
 
 
 def is_guarded(load: Load) -> bool:
@@ -91,6 +103,19 @@ def _attributes(node: ast.AST) -> set[str]:
     return set(names) - {""}
 
 
+def _loaded_itself(option: Option, loads: Sequence[Load], saves: Sequence[Save]) -> str | None:
+    """Return the text for an option whose value is the path that is loaded: the first checkpoint, by its step."""
+    loaded = (loaded_path(load) for load in loads)
+    if option.attribute not in {last_word(path) for path in loaded if path is not None} or not option.takes_value:
+        return None
+    for save in saves:
+        if save.unit is Unit.STEP and save.interval is not None and len(_STEP_IN_PLACE.findall(save.place)) == 1:
+            place = _STEP_IN_PLACE.sub(str(save.interval.value), save.place)
+            if "{" not in place:
+                return f"{option.name}={place}"
+    return None
+
+
 def _text(option: Option, saves: Sequence[Save], values: Values) -> str | None:
     """Return the word to write on the command line."""
     if not option.takes_value or option.optional_value:
@@ -100,7 +125,7 @@ def _text(option: Option, saves: Sequence[Save], values: Values) -> str | None:
         return f"{option.name}={word}"
     if option.type == "int" or (isinstance(option.default, int) and not option.choices):
         return f"{option.name}=1"
-    for word in ("auto", "latest", "last"):
+    for word in _NEWEST:
         if word in option.choices or word in re.findall(r"\w+", option.help.lower()):
             return f"{option.name}={word}"
     for path in _places(option, saves):

@@ -108,9 +108,16 @@ def test_a_fit_without_a_checkpoint_does_not_go_on(tmp_path: Path) -> None:
 def test_the_states_of_accelerate_are_saves_and_loads(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     job = written(tmp_path, ACCELERATE.format(loads="arguments.resume_from_checkpoint")).job
     assert (job.steps, job.checkpoint_interval, job.savers) == (12, 4, None)
-    assert job.resume_arguments == ("--resume_from_checkpoint=out",)
+    assert job.resume_arguments == ("--resume_from_checkpoint=out/step_4",)
     said = capfd.readouterr().out
     assert "save_state (accelerate) every 4 steps in out/step_{step}" in said
+
+
+@pytest.mark.parametrize("word", ["latest", "auto", "LAST"])
+def test_a_line_that_names_the_newest_checkpoint_needs_no_other(tmp_path: Path, word: str) -> None:
+    source = ACCELERATE.format(loads="newest(arguments.resume_from_checkpoint)")
+    job = written(tmp_path, source, f"{LINE} --resume_from_checkpoint {word}").job
+    assert (job.resume_arguments, job.protection) == ((), ("ELASTIC",))
 
 
 def test_a_method_of_that_name_of_another_library_is_no_save(tmp_path: Path) -> None:
