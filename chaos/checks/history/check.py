@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from chaos.base.plain_files import read_plain
 from chaos.checks.history.ends import judge_ends
+from chaos.checks.history.lost_records import judge_lost_records
 from chaos.checks.history.refused_callers import judge_refused_callers
 from chaos.checks.history.torn_tails import torn_by_its_end
 from chaos.checks.history.updates import judge_updates
@@ -37,6 +38,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     _judge_writers(plan, history, collector)
     collector.settle("the harness and every rank have recorded", "all records are there")
     _judge_steps_counted(history, collector)
+    judge_lost_records(history, collector)
     judge_ends(history, collector)
     _judge_boots(history, collector)
     _judge_fetched(history, collector)
