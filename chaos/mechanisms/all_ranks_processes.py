@@ -25,7 +25,7 @@ def old_and_new(case: Case) -> tuple[dict[int, Event], dict[int, Event]]:
 
 def judge_launcher(case: Case, new: dict[int, Event], expected: str) -> None:
     """Judge that every new process is a child of the launch's only launcher on its node."""
-    found = case.history.select("launcher.found", attempt=TRAIN, role="launcher")
+    found = _launchers(case)
     if not found:
         case.collector.unknown(expected, "the launcher was not identified", case.line)
         return
@@ -61,6 +61,36 @@ def _judge_launchers(
                 f"rank {rank}'s new process {event.pid} is a child of process {parent}, not of launcher {first.pid}{on}"
             )
             collector.fail(expected, observation, event.source, first.source, data=about(rank, pids=event.pid))
+
+
+def judge_same_launcher(case: Case, old: dict[int, Event], new: dict[int, Event], expected: str) -> None:
+    """Judge that the launcher of each node had started the old processes too, and is the one whose end is recorded.
+
+    It is for launchers that start the ranks themselves. Each rank stays on its node.
+    """
+    launchers: dict[object, Event] = {}
+    for event in _launchers(case):
+        launchers.setdefault(event.data.get("node"), event)
+    for rank, before in old.items():
+        launcher, parent = launchers.get(before.data.get("node")), before.data.get("ppid")
+        if launcher is not None and parent not in (None, launcher.pid):
+            text = f"rank {rank}'s process {before.pid} was a child of process {parent}, not of launcher {launcher.pid}"
+            case.collector.fail(
+                expected, text, before.source, launcher.source, data=about(rank, pids=(before.pid, launcher.pid))
+            )
+        after = new.get(rank)
+        if after is not None and after.data.get("node") != before.data.get("node"):
+            text = f"rank {rank} was{_on(before.data.get('node'))}, and its new process is{_on(after.data.get('node'))}"
+            case.collector.fail(expected, text, after.source, before.source, data=about(rank, pids=after.pid))
+    for end in case.history.select("launcher.exit", attempt=TRAIN, role="launcher"):
+        launcher = launchers.get(end.data.get("node"))
+        if launcher is not None and end.pid not in {event.pid for event in _launchers(case)}:
+            text = f"the end that is recorded is that of process {end.pid}, and the launcher was process {launcher.pid}"
+            case.collector.unknown(expected, text, end.source, launcher.source, data=about(pids=end.pid))
+
+
+def _launchers(case: Case) -> list[Event]:
+    return case.history.select("launcher.found", attempt=TRAIN, role="launcher")
 
 
 def judge_order(case: Case, old: dict[int, Event], *, on_each_node: bool = False) -> None:

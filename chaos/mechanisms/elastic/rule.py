@@ -10,7 +10,7 @@ from chaos.evidence.statement_data import about
 from chaos.evidence.timestamp import Timestamp
 from chaos.history.reader import History
 from chaos.mechanisms.all_ranks_phases import started_again
-from chaos.mechanisms.all_ranks_processes import judge_launcher, judge_order, old_and_new
+from chaos.mechanisms.all_ranks_processes import judge_launcher, judge_order, judge_same_launcher, old_and_new
 from chaos.mechanisms.all_ranks_state import judge_checkpoint, judge_cost
 from chaos.mechanisms.case import Case
 from chaos.mechanisms.elastic.crashed import judge_crashed
@@ -36,6 +36,7 @@ def judge(case: Case) -> None:
         collector.close()
         return
     judge_launcher(case, new, expected)
+    judge_same_launcher(case, old, new, expected)
     collector.settle(expected, f"{len(new)} processes in place of {len(old)}", case.line)
     judge_ends(case, old)
     judge_order(case, old, on_each_node=True)

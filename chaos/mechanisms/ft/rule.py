@@ -11,7 +11,7 @@ from chaos.evidence.facts import TRAIN, step_of
 from chaos.evidence.statement_data import about
 from chaos.evidence.timestamp import Timestamp
 from chaos.history.reader import History
-from chaos.mechanisms.all_ranks_processes import judge_launcher, old_and_new
+from chaos.mechanisms.all_ranks_processes import judge_launcher, judge_same_launcher, old_and_new
 from chaos.mechanisms.case import Case
 from chaos.mechanisms.ft.commits import judge_commits
 from chaos.mechanisms.ft.compared import judge_recorded
@@ -32,6 +32,7 @@ def judge(case: Case) -> None:
     expected = f"the launcher starts the dead groups again in recovery {number}, and stays itself"
     old, new = old_and_new(case)
     judge_launcher(case, {rank: event for rank, event in new.items() if rank in case.window.restarted}, expected)
+    judge_same_launcher(case, old, new, expected)
     collector.settle(expected, f"ranks with a new process: {spans(sorted(new)) or 'none'}", case.line)
     _judge_going_on(case, {rank: event.pid for rank, event in old.items()})
     judge_healed(case)
