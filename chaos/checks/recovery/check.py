@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from chaos.checks.recovery.left_out import budget_of, is_left_out
+from chaos.checks.recovery.longest_step import judge_longest_step
 from chaos.checks.recovery.measured import Phase
 from chaos.checks.recovery.measures import rollback
 from chaos.checks.recovery.pace import judge_pace
@@ -37,6 +38,7 @@ def check(plan: Plan, history: History, artifacts: Artifacts) -> list[Finding]:
     _judge_rollback(plan, history, collector)
     judge_recovery_options(plan, history, artifacts, collector)
     judge_pace(plan, history, artifacts, collector)
+    judge_longest_step(plan, history, artifacts, collector)
     return collector.findings()
 
 

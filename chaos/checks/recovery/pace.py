@@ -8,16 +8,16 @@ noise. A possible effect of a busy machine is not judged, and named as such with
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
+from chaos.checks.recovery.step_times import Step, of_job, steps, steps_afterwards, steps_of_baseline
 from chaos.checks.run.busy_machine import cpu_starvation
 from chaos.checks.scope import NotChecked
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.collect import Collector
-from chaos.evidence.facts import RESUME, TRAIN, step_of
+from chaos.evidence.facts import TRAIN, step_of
 from chaos.evidence.statement_data import about
-from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
 
@@ -46,7 +46,8 @@ _SLOWER = 0.8
 class Pace:
     """Nanoseconds of a step, of the rank that took longest. ``begin`` and ``end`` bound the steps afterwards.
 
-    ``rank`` and ``step`` are those of the fastest step afterwards.
+    ``rank`` and ``step`` are those of the fastest step afterwards. ``longest`` is the longest time between the ends of
+    two steps.
     """
 
     before: int | None
@@ -57,6 +58,7 @@ class Pace:
     where: tuple[str, ...]
     rank: int | None
     step: int
+    longest: int
 
     @property
     def usual(self) -> int:
@@ -75,7 +77,8 @@ class Pace:
     def __str__(self) -> str:
         usual = {"before the fault": self.before, "in the fault-free run": self.baseline}
         durations = ", ".join(f"{_ms(duration)} {when}" for when, duration in usual.items() if duration is not None)
-        return f"the fastest step takes {_ms(self.after)} after the recovery, the slower steps {durations}"
+        fastest = f"the fastest step takes {_ms(self.after)} after the recovery, the slower steps {durations}"
+        return f"{fastest}; at most {_ms(self.longest)} are between the ends of two steps after the recovery"
 
 
 def judge_pace(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
@@ -106,11 +109,11 @@ def _measure(plan: Plan, history: History, artifacts: Artifacts) -> Pace | str |
     acts = [event.mono for event in history.select("fault.injecting")]
     if not acts:
         return None
-    if slowing := [fault.id for fault in plan.faults if fault.effect.slows_at_most]:
+    if slowing := slowed(plan):
         return f"fault {slowing[0]} may make steps slower itself"
-    before = _of_job(step for step in _steps(history, TRAIN) if step.end.mono < min(acts))
-    after = _of_job(_afterwards(plan, history, max(acts)))
-    baseline = [] if artifacts.baseline is None else _of_job(_steps_of_baseline(artifacts.baseline))
+    before = of_job(step for step in steps(history, TRAIN) if step.end.mono < min(acts))
+    after = of_job(steps_afterwards(plan, history, max(acts)))
+    baseline = [] if artifacts.baseline is None else of_job(steps_of_baseline(artifacts.baseline))
     if len(after) < SAMPLES or max(len(before), len(baseline)) < SAMPLES:
         counted = (
             f"{len(before)} steps before the fault, {len(baseline)} in the fault-free run, {len(after)} afterwards"
@@ -126,7 +129,13 @@ def _measure(plan: Plan, history: History, artifacts: Artifacts) -> Pace | str |
         (fastest.begin.source, fastest.end.source),
         fastest.begin.rank,
         step_of(fastest.begin),
+        max(step.with_gap for step in after),
     )
+
+
+def slowed(plan: Plan) -> list[str]:
+    """Return the faults that may make steps slower themselves."""
+    return [fault.id for fault in plan.faults if fault.effect.slows_at_most]
 
 
 def _busy(plan: Plan, history: History, measured: Pace) -> str:
@@ -135,78 +144,7 @@ def _busy(plan: Plan, history: History, measured: Pace) -> str:
     return str(waited) if waited is not None and waited.share >= MOST_WAITED else ""
 
 
-@dataclass(frozen=True)
-class _Step:
-    """One step of one rank."""
-
-    begin: Event
-    end: Event
-
-    @property
-    def taken(self) -> int:
-        return self.end.mono - self.begin.mono
-
-
-def _steps(history: History, attempt: str, since: int = 0) -> Iterator[_Step]:
-    """Yield the steps that each process has ended since a moment, without the first step of each training."""
-    yield from _paired(_in_order(history, attempt, "train.begin", "step.begin", "step.end"), since)
-
-
-def _paired(events: Iterable[Event], since: int) -> Iterator[_Step]:
-    """Yield each step's beginning with its end, without the first step after each beginning of a training."""
-    last: dict[tuple[int | None, int | None], Event] = {}
-    begun: dict[tuple[int | None, int | None], Event] = {}
-    for event in events:
-        process = (event.rank, event.pid)
-        if event.event == "train.begin" or event.mono < since:
-            last.pop(process, None)
-            begun.pop(process, None)
-        elif event.event == "step.begin":
-            begun[process] = event
-        elif process in begun:
-            begin = begun.pop(process)
-            if process in last and step_of(begin) == step_of(event):
-                yield _Step(begin, event)
-            last[process] = event
-
-
-def _steps_of_baseline(baseline: History) -> Iterator[_Step]:
-    """Yield the steps of the fault-free run, without the first.
-
-    A job that trains each epoch anew is slower there.
-    """
-    yield from _paired(_in_order(baseline, TRAIN, "step.begin", "step.end"), 0)
-
-
-def _in_order(history: History, attempt: str, *names: str) -> list[Event]:
-    """Return the events under these names, in the order of each process."""
-    return sorted(
-        (event for name in names for event in history.select(name, attempt=attempt)), key=lambda event: event.seq
-    )
-
-
-def _afterwards(plan: Plan, history: History, act: int) -> Iterator[_Step]:
-    """Yield the steps that count: the restarted job's, else the steps since the launch's last training began."""
-    if plan.resume.resumes:
-        yield from _steps(history, RESUME)
-        return
-    begins = [event.mono for event in history.select("train.begin", attempt=TRAIN) if event.mono > act]
-    ends = [event.mono for event in history.select("fault.ending", attempt=TRAIN) if event.mono > act]
-    if begins or ends:
-        yield from _steps(history, TRAIN, max([*begins, *ends]))
-
-
-def _of_job(steps: Iterable[_Step]) -> list[_Step]:
-    """Return the slowest rank's time of each step: the others have waited for it, or for each other."""
-    longest: dict[int, _Step] = {}
-    for taken_step in steps:
-        step = step_of(taken_step.begin)
-        if step not in longest or longest[step].taken < taken_step.taken:
-            longest[step] = taken_step
-    return list(longest.values())
-
-
-def _slower_of(steps: list[_Step]) -> int:
+def _slower_of(steps: list[Step]) -> int:
     ordered = sorted(step.taken for step in steps)
     return ordered[min(len(ordered) - 1, int(len(ordered) * _SLOWER))]
 
