@@ -166,13 +166,13 @@ class Digests:
         """Return the names of the parameters that differ from their digests of this step; none if it had no digest."""
         if self._last is None or self._last[0] != step:
             return []
-        return [name for name, digest in _parameter_digests(parameters).items() if self._last[1].get(name) != digest]
+        return [name for name, digest in parameter_digests(parameters).items() if self._last[1].get(name) != digest]
 
     def _state(self, parameters: Iterable[tuple[str, Any]]) -> dict[str, Any]:
         """Return the fields of an event about the parameters, each of which is copied to the host once."""
         unreadable: dict[str, str] = {}
         if self._sampler is None:
-            fields: dict[str, Any] = {"parameters": _parameter_digests(parameters, unreadable)}
+            fields: dict[str, Any] = {"parameters": parameter_digests(parameters, unreadable)}
         else:
             values = []
             for name, parameter in parameters:
@@ -180,7 +180,7 @@ class Digests:
                     values.append((name, held))
                 else:
                     unreadable[name] = held.reason
-            fields = {"parameters": _parameter_digests(values), "samples": self._sampler.samples(values)}
+            fields = {"parameters": parameter_digests(values), "samples": self._sampler.samples(values)}
         return {**fields, "unreadable": unreadable} if unreadable else fields
 
     def _gradient_digest(self) -> dict[str, str] | None:
@@ -240,7 +240,7 @@ def array_of(value: Any) -> Any:
     return None
 
 
-def _parameter_digests(
+def parameter_digests(
     parameters: Iterable[tuple[str, Any]], unreadable: dict[str, str] | None = None
 ) -> dict[str, str]:
     """Return the digests by name. Tensors whose values cannot be read go to ``unreadable``, with the reason."""

@@ -23,6 +23,7 @@ from chaos.agent.loops import Loop
 from chaos.agent.record import Record
 from chaos.agent.stacks import offer_stacks
 from chaos.agent.step_source import StepSource
+from chaos.agent.torch.earlier_states import EarlierStates
 from chaos.agent.training import Training
 
 if TYPE_CHECKING:
@@ -107,7 +108,8 @@ def _in_rank(configuration: Configuration, place: Place, imports: AfterImport) -
     torch_optimizers = TorchOptimizers()
     ends_with = configuration.settings.get("step_optimizer")
     first = configuration.attempt == "train" and not saves.has_predecessor(place.rank)
-    torch_loop = TorchLoop(training, source, torch_optimizers, ends_with=ends_with, first=first)
+    earlier = None if first else EarlierStates(configuration.history, place.rank, os.getpid())
+    torch_loop = TorchLoop(training, source, torch_optimizers, ends_with=ends_with, earlier=earlier)
     install_torch_hooks(imports, training, torch_loop, torch_optimizers)
     imports.watch_file(MODULE, Lines(training, source).connect)
     return Agent(configuration, place, imports, record, barriers, digests, training, source, torch_loop)

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Callable, Protocol
 
 from chaos.agent.step_source import StepSource
 from chaos.agent.torch.optimizers import updates_of
 from chaos.agent.training import Training
 
 
+class Earlier(Protocol):
+    """The records of the job's earlier processes."""
+
+    def steps_of(self, digests: Mapping[str, str]) -> set[int]:
+        """Return the steps after which the rank held these values."""
+
+    def any_saved(self) -> bool:
+        """Return whether a process of any rank has saved a checkpoint."""
+
+
 def steps_before(
-    training: Training, source: StepSource, optimizers: list[Any], *, empty_update: bool, first: bool = False
+    training: Training,
+    source: StepSource,
+    optimizers: list[Any],
+    *,
+    empty_update: bool,
+    earlier: Earlier | None,
+    digests: Callable[[], Mapping[str, str]],
 ) -> int | None:
     """Return the number of steps before this process's first one; None where nothing says it, which makes it unclear.
 
-    ``empty_update`` says that an optimizer was updated before any step, ``first`` that the rank had no process before.
+    ``empty_update`` says that an optimizer was updated before any step. ``earlier`` is None where the rank had no
+    process before. ``digests`` are those of the state that it begins with.
     """
     counts = [count for optimizer in optimizers if (count := updates_of(optimizer)) is not None]
     if empty_update and max(counts, default=0) == 1:
@@ -29,14 +47,32 @@ def steps_before(
     if counts:
         return _with_left_out(training, source, max(counts))
     if not training.has_loaded:
-        return 0
+        return 0 if earlier is None else _handed_over(source, optimizers, earlier, digests())
     if (step := _loaded(training)) is not None:
         return step
-    if first:  # there is no checkpoint yet: what was read is data, or weights to begin with
+    if earlier is None:  # there is no checkpoint yet: what was read is data, or weights to begin with
         return 0
     source.unclear(
         f"a checkpoint was loaded, and {type(optimizers[0]).__name__} has counted no update: the number of the "
         "first step is not known"
+    )
+    return None
+
+
+def _handed_over(source: StepSource, optimizers: list[Any], earlier: Earlier, digests: Mapping[str, str]) -> int | None:
+    """Return the step of the state that a process begins with, which another rank may have loaded for it.
+
+    A job that has saved nothing begins anew, with whatever its generators draw.
+    """
+    steps = earlier.steps_of(digests)
+    if len(steps) == 1:
+        return steps.pop()
+    if not earlier.any_saved():
+        return 0
+    source.unclear(
+        f"this rank has loaded no checkpoint, {type(optimizers[0]).__name__} has counted no update, and "
+        f"{'several recorded states are' if steps else 'no recorded state is'} that with which the rank begins: the "
+        "number of the first step is not known"
     )
     return None
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from types import FrameType
 from typing import Any, Protocol
 
+from chaos.agent.digests import parameter_digests
 from chaos.agent.loops import some
 from chaos.agent.step_source import StepSource
-from chaos.agent.torch.first_step import steps_before
+from chaos.agent.torch.first_step import Earlier, steps_before
 from chaos.agent.torch.networks import Networks
 from chaos.agent.torch.optimizers import Optimizers, frozen_in, hyperparameters_of, keeps_own_part, state_of
 from chaos.agent.torch.updates import Updates
@@ -61,8 +62,8 @@ class TorchLoop:
     """The steps of one process's loop. ``group`` is its replica group, None where the optimizer counts the steps.
 
     Of several optimizers ``ends_with`` is the number of that whose update ends a step, in the order in which they are
-    made; None where the script has only one. ``first`` says that the rank had no process before. ``alterations`` is
-    None where no fault can change a value. ``model`` is the model whose forward run begins a step, once training has
+    made; None where the script has only one. ``earlier`` is None where the rank had no process before. ``alterations``
+    is None where no fault can change a value. ``model`` is the model whose forward run begins a step, once training has
     begun.
     """
 
@@ -73,13 +74,13 @@ class TorchLoop:
         optimizers: Optimizers,
         *,
         ends_with: int | None = None,
-        first: bool = False,
+        earlier: Earlier | None = None,
     ) -> None:
         self._training = training
         self._source = source
         self._optimizers = optimizers
         self._ends_with = ends_with
-        self._first = first
+        self._earlier = earlier
         self._networks = Networks()
         self._optimizer: Any = None
         self.model: Any = None
@@ -272,7 +273,7 @@ class TorchLoop:
             if not optimizers:
                 self._source.gradients = True
                 return
-            done = self._steps_done(optimizers) if self.group is None else self.group.steps_done
+            done = self._steps_done(model, optimizers) if self.group is None else self.group.steps_done
             if done is None:
                 return
             self._joining = None
@@ -297,15 +298,25 @@ class TorchLoop:
         numbers = hyperparameters_of(self._optimizers.alive())
         self._training.step_end(_mean(losses), batches, hyperparameters=numbers)
 
-    def _steps_done(self, optimizers: list[Any]) -> int | None:
+    def _steps_done(self, model: Any, optimizers: list[Any]) -> int | None:
         if self._ends_with is not None:
             optimizers = optimizers[self._ends_with - 1 : self._ends_with] or optimizers
-        return steps_before(self._training, self._source, optimizers, empty_update=self._empty, first=self._first)
+        return steps_before(
+            self._training,
+            self._source,
+            optimizers,
+            empty_update=self._empty,
+            earlier=self._earlier,
+            digests=lambda: parameter_digests(self._state_with(model)),
+        )
 
     def state(self) -> list[tuple[str, Any]]:
         """Return the weights and buffers of all networks, and the optimizers' slots, by name."""
+        return self._state_with(self.model)
+
+    def _state_with(self, model: Any) -> list[tuple[str, Any]]:
         optimizers = self._optimizers.alive()
-        return [*state_of(self.model, optimizers), *self._networks.state(self.model, optimizers)]
+        return [*state_of(model, optimizers), *self._networks.state(model, optimizers)]
 
 
 def _mean(losses: list[Any]) -> Any:

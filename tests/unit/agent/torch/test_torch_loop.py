@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import numpy
@@ -82,6 +82,20 @@ class Adam:
         weight.values = weight.values - 1
 
 
+class Before:
+    """What the job's earlier processes have recorded."""
+
+    def __init__(self) -> None:
+        self.steps: set[int] = set()
+        self.saved = False
+
+    def steps_of(self, digests: Mapping[str, str]) -> set[int]:
+        return set(self.steps)
+
+    def any_saved(self) -> bool:
+        return self.saved
+
+
 class Job:
     """A training loop, by the points at which the hooks are set."""
 
@@ -95,11 +109,13 @@ class Job:
         first: bool = False,
     ) -> None:
         self.saves: dict[str, Save] = {}
+        self.before = Before()
         barriers = Barriers(record, channel, list(armed))
         self.training = Training(record, barriers, Digests(record, 1), save_of=self.saves.get)
         self.source = StepSource(record, self.training)
         self.optimizers = Optimizers()
-        self.loop = TorchLoop(self.training, self.source, self.optimizers, ends_with=ends_with, first=first)
+        earlier = None if first else self.before
+        self.loop = TorchLoop(self.training, self.source, self.optimizers, ends_with=ends_with, earlier=earlier)
         self.model = Model(Tensor(1, 2))
 
     def optimizer(self, *, counts: bool = True) -> Adam:
@@ -270,6 +286,21 @@ def test_data_that_the_first_process_of_a_rank_loads_is_no_checkpoint(job: Make,
     training.training.load("/data/train.pt", dict, lambda loaded: None)
     training.step(training.optimizer(counts=counts))
     assert (steps(events), events("steps.unclear")) == ([1], [])
+
+
+@pytest.mark.parametrize(
+    ("recorded", "saved", "seen"),
+    [({8}, True, [9]), ({0}, True, [1]), (set(), False, [1]), (set(), True, []), ({4, 8}, True, [])],
+    ids=["handed over", "begun anew", "nothing to load", "another state", "a state of two steps"],
+)
+def test_a_rank_that_loads_nothing_begins_after_the_step_of_the_state_that_it_holds(
+    job: Make, events: Events, recorded: set[int], saved: bool, seen: list[int]
+) -> None:
+    """Another rank may load the checkpoint and hand it over, and SGD counts no updates."""
+    training = job()
+    training.before.steps, training.before.saved = recorded, saved
+    training.step(training.optimizer(counts=False))
+    assert (steps(events), len(events("steps.unclear"))) == (seen, 1 - len(seen))
 
 
 def test_an_update_without_a_gradient_is_no_step(job: Make, events: Events) -> None:
