@@ -89,6 +89,8 @@ class TorchLoop:
         self._empty = False
         self._backward_begun = False
         self._fetched: Any = None
+        self._fresh = True
+        self._passed_over = False
         self._losses: list[Any] = []
         self._losses_before = 0
         self._batches: list[Any] = []
@@ -107,17 +109,26 @@ class TorchLoop:
     def forward(self, model: Any, inputs: Any) -> None:
         """See a forward run that records gradients: outside of a step, one begins with it if the model has weights.
 
+        Where a loader hands out the batches, one with an old batch may belong to no step: a script may compute an
+        accuracy behind the update. A step begins with its backward run then, if there is one.
+
         Its batch is the last one that a loader has handed out: a script may skip batches that it has trained before.
         """
         training = self._training
+        if not training.in_step and not (self._fresh or self._fetched is None):
+            self._passed_over = True
+            return
         if not training.in_step and any(weight.requires_grad for weight in model.parameters()):
             if self._joins(model):
                 return
             self._begin(model)
         if training.in_step:
             self._drop_failed()
-            self._batches.append(inputs if self._fetched is None else self._fetched)
-            training.reach("forward")
+            self._trains(inputs)
+
+    def _trains(self, inputs: Any) -> None:
+        self._batches.append(inputs if self._fetched is None else self._fetched)
+        self._training.reach("forward")
 
     def _drop_failed(self) -> None:
         """Forget what the step has tried in vain: a loop that catches an error tries it again, or leaves it out."""
@@ -136,6 +147,10 @@ class TorchLoop:
 
         Returns the gradient with which the backward run has to begin: as a rule the given one.
         """
+        if self._passed_over and not (self._training.in_step or self._updates.run()) and self._counts():
+            self._begin(self.model)
+            if self._training.in_step:
+                self._trains(None)
         in_step = self._training.in_step
         if not self._training.steps_begun:
             self._source.none = _NO_FORWARD
@@ -167,7 +182,7 @@ class TorchLoop:
 
     def batch(self, batch: Any) -> None:
         """See a batch that a data loader hands out."""
-        self._fetched = batch
+        self._fetched, self._fresh = batch, True
 
     def healed(self, step: int) -> None:
         """Begin anew with the state of another replica group after ``step``: the losses so far are the next step's."""
@@ -289,6 +304,7 @@ class TorchLoop:
             )
             return
         self._step += 1
+        self._fresh = self._passed_over = False
         self._losses, self._batches, self._backward_begun = [], [], False
         training.step_begin(self._step)
 

@@ -199,6 +199,34 @@ def test_batches_of_the_loader_count_before_the_inputs_of_the_model(job: Make, e
     assert first.data["batch"] != second.data["batch"]
 
 
+def test_a_forward_run_with_an_old_batch_begins_a_step_only_with_a_gradient(job: Make, events: Events) -> None:
+    """A script may compute an accuracy behind the update, or update several times with one batch."""
+    training = job()
+    optimizer = training.optimizer()
+    for number in (1.0, 2.0):
+        training.loop.batch([Tensor(number)])
+        training.step(optimizer)
+        training.forward()
+        assert steps(events, "step.begin") == steps(events)
+    training.step(optimizer)
+    assert steps(events, "step.begin") == steps(events) == [1, 2, 3]
+    first, second, again = (event.data["batch"] for event in events("digest"))
+    assert first != second == again is not None
+
+
+def test_a_batch_that_is_fetched_ahead_begins_the_next_step(job: Make, events: Events) -> None:
+    training = job()
+    optimizer = training.optimizer()
+    training.loop.batch([Tensor(1)])
+    for number in (2.0, 3.0):
+        training.forward()
+        training.loop.batch([Tensor(number)])
+        training.loop.backward(Tensor(0.5))
+        training.update(optimizer)
+    training.forward()
+    assert steps(events, "step.begin") == [1, 2, 3]
+
+
 def test_skipped_batches_are_no_part_of_the_step_that_follows(job: Make, events: Events) -> None:
     for batches in ([3.0], [1.0, 2.0, 3.0]):
         training = job()
