@@ -13,6 +13,7 @@ from types import ModuleType
 from typing import Any, Callable
 
 from chaos.agent.after_import import AfterImport
+from chaos.agent.torch.closures import closure_of, noting, with_closure
 from chaos.agent.torch.compiled import hook_compiled_optimizers, is_tracing
 from chaos.agent.torch.dcp import hook_dcp_loads, hook_dcp_saves
 from chaos.agent.torch.files import Files, hook_names, hook_torch_files
@@ -55,9 +56,12 @@ def _hook_optimizers(loop: TorchLoop, optimizers: Optimizers, torch: ModuleType)
         made(self, *args, **kwargs)
         optimizers.note(self)
 
-    def before(optimizer: Any, args: Any, kwargs: Any) -> None:
-        if not tracing():
-            loop.update_begins(optimizer, sys._getframe(1))
+    def before(optimizer: Any, args: Any, kwargs: Any) -> Any:
+        if tracing():
+            return None
+        closure = closure_of(args, kwargs)
+        loop.update_begins(optimizer, sys._getframe(1), closure=closure is not None)
+        return closure and with_closure(args, kwargs, noting(loop.closures, loop, optimizer, closure))
 
     def after(optimizer: Any, args: Any, kwargs: Any) -> None:
         if not tracing():

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 from chaos.agent.digests import parameter_digests
 from chaos.agent.loops import some
 from chaos.agent.step_source import StepSource
+from chaos.agent.torch.closures import Closures
 from chaos.agent.torch.first_step import Earlier, steps_before
 from chaos.agent.torch.networks import Networks
 from chaos.agent.torch.optimizers import Optimizers, frozen_in, hyperparameters_of, keeps_own_part, state_of
@@ -64,7 +65,7 @@ class TorchLoop:
     Of several optimizers ``ends_with`` is the number of that whose update ends a step, in the order in which they are
     made; None where the script has only one. ``earlier`` is None where the rank had no process before. ``alterations``
     is None where no fault can change a value. ``model`` is the model whose forward run begins a step, once training has
-    begun.
+    begun. ``closures`` knows the closure of the update that runs.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class TorchLoop:
         self.model: Any = None
         self._step = 0
         self._updates = Updates()
+        self.closures = Closures()
         self._empty = False
         self._backward_begun = False
         self._fetched: Any = None
@@ -102,7 +104,7 @@ class TorchLoop:
 
     def awaits(self, model: Any) -> bool:
         """Return whether a forward run of this model would tell anything at present."""
-        if self._updates.run():
+        if self._updates_alone():
             return False
         return model is self.model if self._training.in_step else self._counts()
 
@@ -147,7 +149,7 @@ class TorchLoop:
 
         Returns the gradient with which the backward run has to begin: as a rule the given one.
         """
-        if self._passed_over and not (self._training.in_step or self._updates.run()) and self._counts():
+        if self._passed_over and not (self._training.in_step or self._updates_alone()) and self._counts():
             self._begin(self.model)
             if self._training.in_step:
                 self._trains(None)
@@ -155,7 +157,7 @@ class TorchLoop:
         if not self._training.steps_begun:
             self._source.none = _NO_FORWARD
         self._losses_before = len(self._losses)
-        if self._updates.run() or not (in_step or self._joining is not None) or not self._counts():
+        if self._updates_alone() or not (in_step or self._joining is not None) or not self._counts():
             return gradient
         self._source.open = _NO_UPDATE
         scaled, self._scaled = self._scaled, None
@@ -171,7 +173,7 @@ class TorchLoop:
 
     def backward_failed(self) -> None:
         """See that the last backward run has raised an error: its gradient is not computed."""
-        if self._training.in_step and not self._updates.run():
+        if self._training.in_step and not self._updates_alone():
             del self._losses[self._losses_before :]
             self._backward_failed = True
 
@@ -198,24 +200,37 @@ class TorchLoop:
         if not committed:
             self._losses, self._batches = [], []
 
-    def update_begins(self, optimizer: Any, frame: FrameType | None = None) -> None:
+    def update_begins(self, optimizer: Any, frame: FrameType | None = None, *, closure: bool = False) -> None:
         """See that an optimizer begins to update; one within another's update is a part of it.
 
-        ``frame`` is that of the update, None where ``update_ends`` is called also after an error in it.
+        ``frame`` is that of the update, None where ``update_ends`` is called also after an error in it. ``closure``
+        says that the update has a closure, which computes the gradients unless they were computed before.
         """
         outermost = self._updates.begin(frame)
-        self._empty = self._empty or not self._training.steps_begun
-        if outermost and self._training.in_step and not self._losses and self._counts():
+        if outermost:
+            computes = closure and not self._is_step()
+            self.closures.await_first(computes)
+            if not computes:
+                self._empty = self._empty or not self._training.steps_begun
+                self.gradients_computed(optimizer)
+
+    def gradients_computed(self, optimizer: Any) -> None:
+        """See that the gradients of an update are there, so that the update of the weights begins."""
+        if self._training.in_step and not self._losses and self._counts():
             self._source.unclear(
                 f"{type(optimizer).__name__} updates in step {self._step}, and no scalar's backward() was called "
                 "before in it"
             )
-        if not outermost or not self._is_step() or not self._may_end(optimizer):
+        if not self._is_step() or not self._may_end(optimizer):
             return
         self._optimizer = optimizer
         if self.alterations is not None:
             self.alterations.update_begins()
         self._training.reach("optimizer.update")
+
+    def gradients_failed(self) -> None:
+        """See that the closure of an update has raised an error: what it has computed counts for nothing."""
+        self._losses, self._batches = [], []
 
     def _may_end(self, optimizer: Any) -> bool:
         """Return whether the update of an optimizer may end a step; of several, the named one alone."""
@@ -259,6 +274,10 @@ class TorchLoop:
         elif optimizer is not self._optimizer:
             return
         self._training.left_out_update(self._step)
+
+    def _updates_alone(self) -> bool:
+        """Return whether an update runs, and no closure that computes its gradients."""
+        return self._updates.run() and not self.closures.runs
 
     def _counts(self) -> bool:
         source = self._source

@@ -16,6 +16,7 @@ from chaos.agent.digests import Digests
 from chaos.agent.earlier_saves import Save
 from chaos.agent.record import Record
 from chaos.agent.step_source import StepSource
+from chaos.agent.torch.closures import closure_of, noting, with_closure
 from chaos.agent.torch.loop import TorchLoop
 from chaos.agent.torch.optimizers import Optimizers, keeps_own_part, state_of, updates_of
 from chaos.agent.training import Training
@@ -381,6 +382,81 @@ def test_an_update_within_another_is_a_part_of_it(job: Make, events: Events) -> 
     assert steps(events) == []
     training.loop.update_ends(outer)
     assert steps(events) == [1]
+
+
+def update_with(training: Job, optimizer: Adam, *losses: float, batches: tuple[float, ...] = (1,)) -> None:
+    """Call ``optimizer.step(closure)``, which calls the closure once for each loss, as LBFGS does."""
+    given = iter(losses)
+
+    def closure() -> None:
+        loss = next(given)
+        for batch in batches:
+            training.forward(batch)
+            training.loop.backward(Tensor(loss))
+
+    noted = noting(training.loop.closures, training.loop, optimizer, closure)
+    training.loop.update_begins(optimizer, sys._getframe(), closure=True)
+    for _ in losses:
+        noted()
+        optimizer.step()
+    training.loop.update_ends(optimizer)
+
+
+def test_the_first_call_of_a_closure_is_the_steps_and_the_others_search(job: Make, events: Events) -> None:
+    training = job(*({"step": 1, "phase": phase, "fault": phase} for phase in ("forward", "optimizer.update")))
+    optimizer = training.optimizer(counts=False)
+    update_with(training, optimizer, 0.25, 3, 4)
+    update_with(training, optimizer, 0.5)
+    update_with(training, optimizer, 0.5, batches=(1, 2))
+    assert steps(events, "step.begin") == steps(events) == [1, 2, 3]
+    first, second, accumulated = events("digest")
+    assert (loss_of(first), loss_of(second), loss_of(accumulated)) == (0.25, 0.5, 0.5)
+    assert first.data["batch"] == second.data["batch"] != accumulated.data["batch"]
+    assert events("steps.unclear") == []
+    assert [event.data["phase"] for event in events("barrier.reached")] == ["forward", "optimizer.update"]
+
+
+def test_a_closure_after_a_backward_run_of_the_step_is_a_part_of_the_update(job: Make, events: Events) -> None:
+    """So does sharpness-aware minimization: its closure computes the second gradient."""
+    training = job()
+    optimizer = training.optimizer()
+    training.forward()
+    training.loop.backward(Tensor(0.25))
+    update_with(training, optimizer, 7)
+    assert [loss_of(event) for event in events("digest")] == [0.25]
+
+
+def test_a_closure_that_raises_an_error_can_be_tried_again(job: Make, events: Events) -> None:
+    training = job()
+    optimizer = training.optimizer()
+
+    def closure() -> None:
+        training.forward(9)
+        training.loop.backward(Tensor(9))
+        raise FloatingPointError
+
+    def fail() -> None:
+        training.loop.update_begins(optimizer, sys._getframe(), closure=True)
+        noting(training.loop.closures, training.loop, optimizer, closure)()
+
+    with pytest.raises(FloatingPointError):
+        fail()
+    update_with(training, optimizer, 0.25)
+    update_with(training, optimizer, 0.25)
+    first, second = events("digest")
+    assert steps(events) == [1, 2]
+    assert loss_of(first) == loss_of(second) == 0.25
+    assert first.data["batch"] == second.data["batch"]
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_the_closure_of_an_update_is_found_and_replaced(named: bool) -> None:
+    first, second = list, dict
+    args: tuple[Any, ...] = ("optimizer",) if named else ("optimizer", first)
+    kwargs: dict[str, Any] = {"closure": first} if named else {}
+    assert closure_of(args, kwargs) is first
+    assert closure_of(*with_closure(args, kwargs, second)) is second
+    assert closure_of(("optimizer",), {}) is closure_of(("optimizer", None), {}) is None
 
 
 def fail(loop: TorchLoop, *optimizers: Adam) -> None:
