@@ -28,15 +28,22 @@ def is_tracing(torch: Any) -> Callable[[], bool]:
     return asked or (lambda: False)
 
 
-def hook_compiled_optimizers(loop: Loop, torch: Any) -> None:
+class Made(Protocol):
+    """The optimizers that the script has made."""
+
+    def alive(self) -> list[Any]:
+        """Return those that exist."""
+
+
+def hook_compiled_optimizers(loop: Loop, made: Made, torch: Any) -> None:
     """See the updates of ``torch.compile(optimizer.step)``."""
     compile_: Callable[..., Any] = torch.compile
 
     @functools.wraps(compile_)
     def compile_with_agent(model: Any = None, *args: Any, **kwargs: Any) -> Any:
         compiled = compile_(model, *args, **kwargs)
-        optimizer = getattr(model, "__self__", None)
-        if not isinstance(optimizer, torch.optim.Optimizer) or model.__name__ != "step":
+        optimizer = _optimizer_of(model, made, torch)
+        if optimizer is None:
             return compiled
 
         @functools.wraps(compiled)
@@ -50,6 +57,17 @@ def hook_compiled_optimizers(loop: Loop, torch: Any) -> None:
         return step_with_agent
 
     torch.compile = compile_with_agent
+
+
+def _optimizer_of(step: Any, made: Made, torch: Any) -> Any:
+    """Return the optimizer whose ``step`` this is, None of anything else.
+
+    A scheduler of the learning rate puts a function of its own in the optimizer, in place of the method.
+    """
+    optimizer = getattr(step, "__self__", None)
+    if isinstance(optimizer, torch.optim.Optimizer):
+        return optimizer if step.__name__ == "step" else None
+    return next((held for held in made.alive() if vars(held).get("step") is step), None) if callable(step) else None
 
 
 def hook_compiled_modules(before: Callable[[Any, Any], None], nn: Any) -> None:

@@ -71,7 +71,7 @@ def _hook_optimizers(loop: TorchLoop, optimizers: Optimizers, torch: ModuleType)
     module.Optimizer.__init__ = make_with_agent
     module.register_optimizer_step_pre_hook(before)
     module.register_optimizer_step_post_hook(after)
-    hook_compiled_optimizers(loop, torch)
+    hook_compiled_optimizers(loop, optimizers, torch)
 
 
 def _hook_backward(loop: TorchLoop, gate: ForwardGate, module: Any) -> None:

@@ -38,15 +38,24 @@ def compile_as_is(model: Any = None, **options: Any) -> Any:
     return model
 
 
-def torch_with(loop: Loop) -> Any:
+def torch_with(loop: Loop, *made: Optimizer) -> Any:
     torch: Any = SimpleNamespace(compile=compile_as_is, optim=SimpleNamespace(Optimizer=Optimizer))
-    hook_compiled_optimizers(loop, torch)
+    hook_compiled_optimizers(loop, SimpleNamespace(alive=lambda: list(made)), torch)
     return torch
 
 
 def test_an_update_that_is_compiled_is_seen() -> None:
     loop, optimizer = Loop(), Optimizer()
     update = torch_with(loop).compile(optimizer.step, backend="eager")
+    assert update() == "updated"
+    assert loop.seen == [("begins", optimizer), ("ends", optimizer)]
+
+
+def test_an_update_that_a_scheduler_has_wrapped_before_is_seen() -> None:
+    loop, optimizer, other = Loop(), Optimizer(), Optimizer()
+    method = optimizer.step
+    optimizer.step = lambda: method()  # type: ignore[method-assign]
+    update = torch_with(loop, other, optimizer).compile(optimizer.step, backend="eager")
     assert update() == "updated"
     assert loop.seen == [("begins", optimizer), ("ends", optimizer)]
 
