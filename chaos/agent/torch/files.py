@@ -25,6 +25,7 @@ class Files:
     def __init__(self, training: Training) -> None:
         self._training = training
         self._saved: set[str] = set()
+        self._reading: set[str] = set()
         self._directories: set[str] = set()
         self._background: dict[str, int] = {}
 
@@ -42,11 +43,22 @@ class Files:
         """Read a checkpoint. What has no name is not recorded; a part of a directory is none of its own."""
         path = path_of(file)
         if path is not None:
-            return read() if self._is_part(path) else self._training.load(path, read, step_of)
+            return read() if self._is_part(path) else self._read(path, read)
         result = read()
         if not self._directories:
             self._training.loaded_unnamed(step_of(result))
         return result
+
+    def _read(self, path: str, read: Callable[[], Any]) -> Any:
+        """Read a file; a read within that of the same file is a part of it."""
+        name = os.path.abspath(path)
+        if name in self._reading:
+            return read()
+        self._reading.add(name)
+        try:
+            return self._training.load(path, read, step_of)
+        finally:
+            self._reading.discard(name)
 
     def save_directory(self, directory: str, write: Callable[[], Any]) -> Any:
         """Write this rank's part of a directory that is one checkpoint, or the part of a save in the background."""

@@ -23,7 +23,7 @@ from chaos.agent.torch.loop import TorchLoop
 from chaos.agent.torch.optimizers import Optimizers
 from chaos.agent.torch.replica_groups import hook_replica_groups
 from chaos.agent.torch.scaler import hook_scaler
-from chaos.agent.torch.weight_files import hook_weight_files
+from chaos.agent.torch.weight_files import hook_opened_files, hook_weight_files
 from chaos.agent.training import Training
 
 
@@ -39,6 +39,7 @@ def install_torch_hooks(imports: AfterImport, training: Training, loop: TorchLoo
         imports.watch(name, functools.partial(hook_scaler, loop))
     imports.watch("torch.serialization", functools.partial(hook_torch_files, files))
     imports.watch("torch.serialization", lambda module: hook_names(files))
+    imports.watch("safetensors", functools.partial(hook_opened_files, files))
     imports.watch("safetensors.torch", functools.partial(hook_weight_files, files))
     imports.watch("torch.distributed.checkpoint.state_dict_saver", functools.partial(hook_dcp_saves, files))
     imports.watch("torch.distributed.checkpoint.state_dict_loader", functools.partial(hook_dcp_loads, files))

@@ -1,7 +1,7 @@
 """The files of safetensors, in which trainers keep weights beside files of ``torch.save``.
 
-``save_model`` and ``load_model`` go through the two functions that are hooked. Not seen is a file that is read through
-``safe_open``, as a published model is.
+``save_model`` and ``load_model`` go through the two functions that are hooked. A file that is opened by ``safe_open``
+is loaded, whichever of its tensors are read.
 """
 
 from __future__ import annotations
@@ -26,3 +26,24 @@ def hook_weight_files(files: Files, module: ModuleType) -> None:
         return files.load(filename, lambda: load(filename, *args, **kwargs))
 
     module.save_file, module.load_file = save_with_agent, load_with_agent  # type: ignore[attr-defined]
+
+
+def hook_opened_files(files: Files, module: ModuleType) -> None:
+    """Record every file that is opened by ``safetensors.safe_open``, for the modules that take the name from there.
+
+    An open file stays what it is, and ``isinstance`` goes on to work.
+    """
+    opened: Any = getattr(module, "safe_open", None)
+    if opened is None:
+        return
+
+    class _AsOpened(type):
+        def __instancecheck__(cls, instance: object) -> bool:
+            return isinstance(instance, opened)
+
+    class safe_open(metaclass=_AsOpened):
+        def __new__(cls, filename: Any, *args: Any, **kwargs: Any) -> Any:
+            return files.load(filename, lambda: opened(filename, *args, **kwargs))
+
+    safe_open.__doc__ = opened.__doc__
+    module.safe_open = safe_open  # type: ignore[attr-defined]

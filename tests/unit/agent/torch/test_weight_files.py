@@ -12,7 +12,7 @@ from chaos.agent.barriers import Barriers
 from chaos.agent.digests import Digests
 from chaos.agent.record import Record
 from chaos.agent.torch.files import Files
-from chaos.agent.torch.weight_files import hook_weight_files
+from chaos.agent.torch.weight_files import hook_opened_files, hook_weight_files
 from chaos.agent.training import Training
 from tests.unit.agent.conftest import Events
 
@@ -52,3 +52,25 @@ def test_a_save_that_fails_has_no_end(safetensors: Any, tmp_path: Path, events: 
     with pytest.raises(FileNotFoundError):
         safetensors.save_file({}, tmp_path / "missing" / "a.safetensors")
     assert [event.event for event in (*events("checkpoint.begin"), *events("checkpoint.end"))] == ["checkpoint.begin"]
+
+
+class Opened:
+    """An open file of safetensors."""
+
+    def __init__(self, filename: str, framework: str) -> None:
+        self.filename, self.framework = filename, framework
+
+
+def test_a_file_that_is_opened_is_loaded_once(record: Record, tmp_path: Path, events: Events) -> None:
+    package, module = ModuleType("safetensors"), ModuleType("safetensors.torch")
+    files = Files(Training(record, Barriers(record, None, []), Digests(record, 0)))
+    package.safe_open = Opened  # type: ignore[attr-defined]
+    hook_opened_files(files, package)
+    safe_open: Any = package.safe_open
+    module.save_file = None  # type: ignore[attr-defined]
+    module.load_file = lambda filename: safe_open(filename, "pt")  # type: ignore[attr-defined]
+    hook_weight_files(files, module)
+    opened = safe_open(str(tmp_path / "a.safetensors"), framework="pt")
+    assert (type(opened), opened.framework, isinstance(opened, safe_open)) == (Opened, "pt", True)
+    module.load_file(tmp_path / "b.safetensors")
+    assert [Path(event.data["path"]).name for event in events("load.end")] == ["a.safetensors", "b.safetensors"]
