@@ -77,6 +77,7 @@ class Training:
         self._state: Named = []
         self._end_of_life = False
         self._saved: set[str] = set()
+        self._last_saves: dict[str, dict[str, Any]] = {}
         self._saving: set[str] = set()
         self._loaded: set[str] = set()
         self._loaded_unnamed = False
@@ -201,7 +202,7 @@ class Training:
         if name in self._saving:
             yield
             return
-        if not end_of_life and any(fnmatchcase(os.path.basename(path), export) for export in self._exports):
+        if not end_of_life and self._is_export(path):
             with self._exporting():
                 yield
             return
@@ -225,10 +226,30 @@ class Training:
             yield
             self._record.write("checkpoint.end", **fields)
             self._saved.add(name)
+            self._last_saves[fields["path"]] = fields
             self._reach_in_save("checkpoint.end")
         finally:
             self._saving.discard(name)
             self._end_of_life = before
+
+    @contextmanager
+    def copying(self, path: str, to: str) -> Iterator[None]:
+        """Wrap the copying of a saved file: its copy is one more save of the same state. Both paths are absolute.
+
+        A fault in a save hits the save itself, so there is no barrier.
+        """
+        save = self._last_saves.get(path)
+        if save is None or save["kind"] != "periodic" or self._is_export(to):
+            yield
+            return
+        fields = {**save, "path": to, "copy_of": path}
+        self._record.write("checkpoint.begin", **fields)
+        yield
+        self._record.write("checkpoint.end", **fields)
+        self._last_saves[to] = fields
+
+    def _is_export(self, path: str) -> bool:
+        return any(fnmatchcase(os.path.basename(path), export) for export in self._exports)
 
     @contextmanager
     def _exporting(self) -> Iterator[None]:
@@ -275,6 +296,8 @@ class Training:
         Both are the paths of the file itself, also where a directory above it was renamed.
         """
         self._record.write("checkpoint.renamed", path=path, to=to)
+        if (save := self._last_saves.pop(path, None)) is not None:
+            self._last_saves[to] = {**save, "path": to}
 
     def load(self, path: str, read: Callable[[], Any], step_of: Callable[[Any], int | None] | None = None) -> Any:
         """Read a checkpoint; return the result of ``read``. ``step_of`` finds the step in it, else its ``step_num``.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import os
+import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from threading import get_ident
@@ -14,6 +15,8 @@ from types import ModuleType
 from typing import Any, Callable
 
 from chaos.agent.training import Training
+
+_PATHS = (str, bytes, os.PathLike)
 
 _STEP_KEYS = ("step", "steps", "global_step", "iteration", "iter")
 """Keys under which scripts keep the number of trained steps beside the states of model and optimizer."""
@@ -104,6 +107,16 @@ class Files:
         if not callers or get_ident() in callers:
             self._training.wrote()
 
+    def copy(self, source: Any, target: Any, write: Callable[[], Any]) -> Any:
+        """Copy a file, or give it a second name. The copy of a checkpoint is one, too."""
+        path, to = os.path.abspath(os.fsdecode(source)), os.path.abspath(os.fsdecode(target))
+        if path not in self._saved or path == to:
+            return write()
+        with self._training.copying(path, to):
+            result = write()
+        self._saved.add(to)
+        return result
+
     @contextmanager
     def _parts_of(self, directory: str) -> Iterator[None]:
         self._directories.add(directory)
@@ -135,7 +148,11 @@ class Files:
 def path_of(file: Any) -> str | None:
     """Return the path of a file that is given by its path, or that is open; None for anything else."""
     name = file if isinstance(file, (str, os.PathLike)) else getattr(file, "name", None)
-    return os.fsdecode(name) if isinstance(name, (str, bytes, os.PathLike)) and os.fsdecode(name) else None
+    if type(name) is int:  # a file that was opened by its descriptor, as tempfile.mkstemp returns one
+        link = f"/proc/self/fd/{name}"
+        name = os.readlink(link) if os.path.isfile(link) else None
+        name = name if name and os.path.isfile(name) else None  # none that has been removed
+    return os.fsdecode(name) if isinstance(name, _PATHS) and os.fsdecode(name) else None
 
 
 def hook_torch_files(files: Files, module: ModuleType) -> None:
@@ -182,20 +199,35 @@ class _Members:
 
 
 def hook_names(files: Files) -> None:
-    """See the renaming of files by ``os.rename`` and ``os.replace``, through which ``pathlib`` and ``shutil`` go."""
+    """See the renaming of files by ``os.rename`` and ``os.replace``, through which ``pathlib`` and ``shutil`` go.
+
+    See also their copies, by ``shutil`` and by ``os.link``.
+    """
     for name in ("rename", "replace"):
         setattr(os, name, _noting_name(files, getattr(os, name)))
+    os.link = _noting_copy(files, os.link)
+    shutil.copyfile = _noting_copy(files, shutil.copyfile)  # copy, copy2, copytree and move call it
 
 
 def _noting_name(files: Files, rename: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(rename)
     def rename_with_agent(src: Any, dst: Any, *args: Any, **kwargs: Any) -> Any:
         result = rename(src, dst, *args, **kwargs)
-        if not args and not kwargs and isinstance(src, (str, bytes, os.PathLike)):
+        if not args and not kwargs and isinstance(src, _PATHS):
             files.renamed(src, dst)
         return result
 
     return rename_with_agent
+
+
+def _noting_copy(files: Files, copy: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(copy)
+    def copy_with_agent(src: Any, dst: Any, *args: Any, **kwargs: Any) -> Any:
+        if kwargs.keys() & {"src_dir_fd", "dst_dir_fd"} or not all(isinstance(path, _PATHS) for path in (src, dst)):
+            return copy(src, dst, *args, **kwargs)
+        return files.copy(src, dst, lambda: copy(src, dst, *args, **kwargs))
+
+    return copy_with_agent
 
 
 def step_of(loaded: Any) -> int | None:

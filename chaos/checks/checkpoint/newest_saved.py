@@ -31,7 +31,8 @@ def judge_newest(plan: Plan, history: History, artifacts: Artifacts, collector: 
     for event in history.select("checkpoint.end", kind="periodic"):
         # A part of a directory that is one checkpoint ends before the whole does.
         part = is_part(PurePosixPath(str(event.data.get("path"))).name)
-        if event.rank is not None and not part and _is_written(history, event):
+        copied = "copy_of" in event.data  # a copy of an older save may be the last to be made
+        if event.rank is not None and not part and not copied and _is_written(history, event):
             newest[event.rank] = event
     lost = {rank: save for rank, save in newest.items() if kept_of(save, artifacts) is None}
     if newest and len(lost) == len(newest) and not periodic(history, artifacts):

@@ -93,7 +93,7 @@ def _processes(history: History) -> list[list[Event]]:
     by_process: dict[tuple[str | None, int | None, int | None], list[Event]] = defaultdict(list)
     for name in _EVENTS:
         for event in history.select(name):
-            if name != "checkpoint.end" or event.data.get("kind") == "periodic":
+            if name != "checkpoint.end" or (event.data.get("kind") == "periodic" and "copy_of" not in event.data):
                 by_process[event.attempt, event.rank, event.pid].append(event)
     return [sorted(events, key=lambda event: event.seq) for events in by_process.values()]
 

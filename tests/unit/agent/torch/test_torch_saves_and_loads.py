@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
+import socket
+import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -59,12 +63,12 @@ def training(record: Record) -> Training:
 
 @pytest.fixture
 def torch(training: Training, monkeypatch: pytest.MonkeyPatch) -> Any:
-    for name in ("rename", "replace"):
-        monkeypatch.setattr(os, name, getattr(os, name))  # put back afterwards
-    module, files = serialization(), Files(training)
-    hook_torch_files(files, module)
+    for module, name in ((os, "rename"), (os, "replace"), (os, "link"), (shutil, "copyfile")):
+        monkeypatch.setattr(module, name, getattr(module, name))  # put back afterwards
+    hooked, files = serialization(), Files(training)
+    hook_torch_files(files, hooked)
     hook_names(files)
-    return module
+    return hooked
 
 
 def paths(events: Events, name: str) -> list[str]:
@@ -84,6 +88,50 @@ def test_an_open_file_has_a_name_and_a_buffer_has_none(torch: Any, tmp_path: Pat
     with (tmp_path / "open.pt").open("wb") as file:
         torch.save("state", file)
     assert paths(events, "checkpoint.end") == ["open.pt"]
+
+
+def test_a_file_that_is_opened_by_its_descriptor_has_its_name(torch: Any, tmp_path: Path, events: Events) -> None:
+    descriptor, name = tempfile.mkstemp(dir=tmp_path)
+    with os.fdopen(descriptor, "wb") as file:
+        torch.save("state", file)
+    Path(name).replace(tmp_path / "a.pt")
+    assert paths(events, "checkpoint.end") == ["a.pt"]
+    with socket.socket() as other:
+        torch.save("state", other.makefile("wb"))
+    assert paths(events, "checkpoint.end") == ["a.pt"]
+
+
+COPIES: dict[str, Callable[[Path, Path], object]] = {  # each is looked up when it is called: a hook is in its place
+    "copy": lambda source, target: shutil.copy(source, target),
+    "copyfile": lambda source, target: shutil.copyfile(source, target),
+    "hard link": lambda source, target: os.link(source, target),
+    "whole directory": lambda source, target: shutil.copytree(source.parent, target.parent),
+}
+
+
+@pytest.mark.parametrize("way", COPIES)
+def test_a_copy_of_a_save_is_a_save_of_the_same_step(
+    torch: Any, training: Training, tmp_path: Path, events: Events, way: str
+) -> None:
+    source, target = tmp_path / "saved" / "a.pt", tmp_path / "copies" / "a.pt"
+    source.parent.mkdir()
+    if way != "whole directory":
+        target.parent.mkdir()
+    training.step_begin(4)
+    training.step_end(None, None)
+    torch.save("state", source)
+    training.step_begin(5)
+    COPIES[way](source, target)
+    for name in ("checkpoint.begin", "checkpoint.end"):
+        saved, copied = events(name)
+        assert (saved.data["path"], saved.data["step"]) == (str(source), 4)
+        assert (copied.data["path"], copied.data["step"], copied.data["copy_of"]) == (str(target), 4, str(source))
+
+
+def test_other_files_may_be_copied_and_are_not_recorded(torch: Any, tmp_path: Path, events: Events) -> None:
+    (tmp_path / "notes").write_text("")
+    shutil.copy(tmp_path / "notes", tmp_path / "notes.txt")
+    assert events("checkpoint.begin") == []
 
 
 def test_a_load_is_recorded_with_the_step_that_it_says(
