@@ -1,4 +1,8 @@
-"""The number of the first step of a process, by the optimizer's count, the loaded checkpoint or its recorded save."""
+"""The number of the first step of a process: by the optimizer's count, or by the checkpoint that was loaded.
+
+Where the optimizer counts nothing, as SGD, the save of the loaded file counts as it is recorded, else the step after
+which the rank has held the same state, else the number that the file says.
+"""
 
 from __future__ import annotations
 
@@ -46,47 +50,35 @@ def steps_before(
         return None
     if counts:
         return _with_left_out(training, source, max(counts))
-    if not training.has_loaded:
-        return 0 if earlier is None else _handed_over(source, optimizers, earlier, digests())
-    if (step := _loaded(training)) is not None:
+    if (step := _by_save(training)) is not None:
         return step
-    if earlier is None:  # there is no checkpoint yet: what was read is data, or weights to begin with
+    held = set() if earlier is None else earlier.steps_of(digests())
+    if len(held) == 1:
+        return held.pop()
+    if training.loaded_step is not None:
+        return training.loaded_step
+    # In a job that has saved nothing there is no checkpoint yet: what a first process reads is data, or weights.
+    if earlier is None or not (training.has_loaded or earlier.any_saved()):
         return 0
     source.unclear(
-        f"a checkpoint was loaded, and {type(optimizers[0]).__name__} has counted no update: the number of the "
-        "first step is not known"
+        f"{'a' if training.has_loaded else 'no'} checkpoint was loaded, {type(optimizers[0]).__name__} has counted no "
+        f"update, and {'several recorded states are' if held else 'no recorded state is'} that with which the rank "
+        "begins: the number of the first step is not known"
     )
     return None
 
 
-def _handed_over(source: StepSource, optimizers: list[Any], earlier: Earlier, digests: Mapping[str, str]) -> int | None:
-    """Return the step of the state that a process begins with, which another rank may have loaded for it.
+def _by_save(training: Training) -> int | None:
+    """Return the step of the loaded checkpoint whose save is recorded; None without a record.
 
-    A job that has saved nothing begins anew, with whatever its generators draw.
-    """
-    steps = earlier.steps_of(digests)
-    if len(steps) == 1:
-        return steps.pop()
-    if not earlier.any_saved():
-        return 0
-    source.unclear(
-        f"this rank has loaded no checkpoint, {type(optimizers[0]).__name__} has counted no update, and "
-        f"{'several recorded states are' if steps else 'no recorded state is'} that with which the rank begins: the "
-        "number of the first step is not known"
-    )
-    return None
-
-
-def _loaded(training: Training) -> int | None:
-    """Return the step of the loaded checkpoint: its own number, or that of its recorded save; None without both.
-
-    A script may count its steps from 0, or save the number of the next step: then both differ by one, and the recorded
-    save is right. A save within a step may hold the state before it, so nothing follows from its number.
+    A script may count its steps from 0, or save the number of the next step: then its own number and that of the record
+    differ by one, and the recorded save is right. A save within a step may hold the state before it, so nothing follows
+    from its number.
     """
     own, save = training.loaded_step, training.loaded_save()
-    if own is None or (save is not None and not save.within and abs(own - save.step) == 1):
+    if save is None or own is None:
         return None if save is None else save.step
-    return own
+    return save.step if not save.within and abs(own - save.step) == 1 else own
 
 
 def _with_left_out(training: Training, source: StepSource, updates: int) -> int | None:

@@ -283,6 +283,18 @@ def test_of_two_numbers_that_differ_by_one_the_recorded_save_is_right(
     assert steps(events) == [first]
 
 
+@pytest.mark.parametrize("own", [3, None])
+def test_the_state_that_a_rank_goes_on_with_has_the_step_where_no_save_is_recorded(
+    job: Make, events: Events, own: int | None
+) -> None:
+    """A loop that saves before a step saves the loaded file anew, before it has a step."""
+    training = job()
+    training.before.steps = {4}
+    training.training.load("x.pt", dict, lambda loaded: own)
+    training.step(training.optimizer(counts=False))
+    assert steps(events) == [5]
+
+
 def test_without_any_number_the_steps_are_unclear(job: Make, events: Events) -> None:
     training = job()
     training.training.load("x.pt", dict, lambda loaded: None)
