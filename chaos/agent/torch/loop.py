@@ -15,7 +15,14 @@ from chaos.agent.step_source import StepSource
 from chaos.agent.torch.closures import Closures
 from chaos.agent.torch.first_step import Earlier, steps_before
 from chaos.agent.torch.networks import Networks
-from chaos.agent.torch.optimizers import Optimizers, frozen_in, hyperparameters_of, keeps_own_part, state_of
+from chaos.agent.torch.optimizers import (
+    Optimizers,
+    frozen_in,
+    hyperparameters_of,
+    keeps_own_part,
+    not_comparable,
+    state_of,
+)
 from chaos.agent.torch.updates import Updates
 from chaos.agent.training import Training
 
@@ -316,6 +323,12 @@ class TorchLoop:
                 training.left_out = save.left_out
             own_slots = any(map(keeps_own_part, optimizers))
             training.begin(done, self.state, own_slots=own_slots, frozen=frozen_in(model))
+        elif training.steps_begun in _LOOKED_AT and (slots := not_comparable(self._optimizers.alive())):
+            self._source.unclear(
+                f"{some(slots)} are lists of tensors, or objects, as LBFGS keeps them: the state of the optimizer "
+                "cannot be compared"
+            )
+            return
         elif training.steps_begun in _LOOKED_AT and (changed := training.changed_since_step(frozen_in(model))):
             self._source.unclear(
                 f"{some(changed)} changed after the update of step {self._step}, so the step ends later than the "

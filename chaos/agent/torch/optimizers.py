@@ -114,6 +114,21 @@ def frozen_in(model: Any) -> list[str]:
     return [bare(name) for name, weight in model.named_parameters() if not weight.requires_grad]
 
 
+def not_comparable(optimizers: list[Any]) -> list[str]:
+    """Return the names of slots that hold tensors or objects within a list, say: their text says not what they hold."""
+    slots = (slot for prefix, optimizer in named_optimizers(optimizers) for slot in _slots(optimizer, prefix))
+    return [name for name, value in slots if not (hasattr(value, "detach") or _is_plain(value))]
+
+
+def _is_plain(value: Any) -> bool:
+    """Return whether the text of a value says all of it."""
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_plain, value))
+    if isinstance(value, dict):
+        return all(map(_is_plain, value.values()))
+    return value is None or isinstance(value, (bool, int, float, complex, str, bytes))
+
+
 def _slots(optimizer: Any, prefix: str) -> Iterator[tuple[str, Any]]:
     parts = (optimizer, *_within(optimizer))
     for number, weight in enumerate(_weights(optimizer)):

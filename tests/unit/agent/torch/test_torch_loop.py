@@ -654,6 +654,25 @@ def test_a_weight_that_changes_after_the_update_makes_the_steps_unclear(job: Mak
     assert "weight changed after the update of step 1" in reason.data["reason"]
 
 
+@pytest.mark.parametrize(
+    ("value", "seen"),
+    [([Tensor(1)], [1]), ({"by block": object()}, [1]), ([(1, 2.5), None], [1, 2]), ("cosine", [1, 2])],
+)
+def test_a_state_that_cannot_be_compared_makes_the_steps_unclear(
+    job: Make, events: Events, value: Any, seen: list[int]
+) -> None:
+    """LBFGS keeps lists of tensors, and others an object for each block of a weight."""
+    training = job()
+    optimizer = training.optimizer()
+    optimizer.state[training.model.weight] = {"kept": value}
+    for _ in range(2):
+        training.step(optimizer)
+    assert steps(events) == seen
+    reasons = [event.data["reason"] for event in events("steps.unclear")]
+    assert all("optimizer.kept.0" in reason and "cannot be compared" in reason for reason in reasons)
+    assert len(reasons) == 2 - len(seen)
+
+
 def test_a_teacher_within_the_model_that_moves_after_the_update_makes_the_steps_unclear(
     job: Make, events: Events
 ) -> None:
