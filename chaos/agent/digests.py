@@ -19,6 +19,7 @@ from typing import Any
 from chaos.agent.digest import EMPTY_PART, number_digest, tensor_digest
 from chaos.agent.record import Record
 from chaos.agent.torch.shards import is_cut, local_part
+from chaos.agent.torch.taken import TakenStates
 
 EXACT = "exact"
 """The sample of integers: they count something, or are the state of a generator, and no noise changes them."""
@@ -111,6 +112,7 @@ class Digests:
 
     ``gradients`` is a flat array of the reduced gradients of the step. The code that reduces them may set it before the
     update; the next digest takes it. With a ``sampler`` each event has samples of the parameters beside their digests.
+    ``taken`` finds the step of a state that is saved later.
     """
 
     def __init__(
@@ -122,6 +124,7 @@ class Digests:
         self._sampler = sampler
         self.gradients: Any = None
         self.costs_us: list[float] = []
+        self.taken = TakenStates(digest_of)
         self._last: tuple[int, dict[str, str]] | None = None
 
     def is_due(self, step: int) -> bool:
@@ -158,6 +161,7 @@ class Digests:
         if hyperparameters:
             fields["hyperparameters"] = dict(hyperparameters)
         self._last = step, fields["parameters"]
+        self.taken.note(step, fields["parameters"])
         cost_us = (time.perf_counter_ns() - began) / 1000
         self.costs_us.append(cost_us)
         self._record.write("digest", cost_us=round(cost_us, 1), **fields)
@@ -238,6 +242,11 @@ def array_of(value: Any) -> Any:
         except TypeError:
             return RawTensor(tensor)
     return None
+
+
+def digest_of(value: Any) -> str | None:
+    """Return the digest of a value, None where it cannot be read."""
+    return parameter_digests([("", value)]).get("")
 
 
 def parameter_digests(

@@ -71,7 +71,8 @@ def _saves_of(lines: Iterable[bytes]) -> list[dict[str, Any]]:
         in_step = _BEGUN in line or (in_step and _ENDED not in line)
         with suppress(ValueError):  # the last line of a killed rank may be torn
             if _SAVED in line:
-                saves.append({**json.loads(line), "within": in_step})
+                save = json.loads(line)
+                saves.append({**save, "within": in_step and not save.get("late")})
             elif _RENAMED in line:
                 renamed = json.loads(line)
                 for save in saves:

@@ -86,6 +86,7 @@ class Training:
         self._in_export = False
         self._stacks = stacks
         self._background: dict[str, tuple[dict[str, Any], int]] = {}
+        self._thread: int | None = None
 
     def begin(
         self,
@@ -112,6 +113,7 @@ class Training:
         if own_slots or same is not None:
             self._record.write("state.sharded", optimizer=own_slots, **({} if same is None else {"holders": same}))
         self._digests.write_initial(self._barriers.parameters, frozen)
+        self._thread = get_ident()
         self._loaded.clear()
         self._loaded_unnamed = False
 
@@ -231,6 +233,31 @@ class Training:
         finally:
             self._saving.discard(name)
             self._end_of_life = before
+
+    def is_elsewhere(self) -> bool:
+        """Return whether this is another thread than that of the loop, and no end-of-life save runs."""
+        return self._thread not in (None, get_ident()) and not self._end_of_life
+
+    @contextmanager
+    def saving_later(self, path: str, state: Any) -> Iterator[None]:
+        """Wrap the saving of one checkpoint file by a thread of the job's own, while the loop goes on.
+
+        It has the step in which the state was taken, or none, and no barrier: the thread is in no step.
+        """
+        name = name_of(path)
+        if name in self._saving or self._is_export(path):
+            yield
+            return
+        step = optional_step(self._digests.taken.step_of(state))
+        fields: dict[str, Any] = {"kind": "periodic", "path": os.path.abspath(path), **step, "late": True}
+        self._saving.add(name)
+        try:
+            self._record.write("checkpoint.begin", **fields)
+            yield
+            self._record.write("checkpoint.end", **fields)
+            self._last_saves[fields["path"]] = fields
+        finally:
+            self._saving.discard(name)
 
     @contextmanager
     def copying(self, path: str, to: str) -> Iterator[None]:

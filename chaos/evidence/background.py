@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from chaos.evidence.doubt import Doubt
-from chaos.evidence.facts import TRAIN
+from chaos.evidence.facts import TRAIN, text_list
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.plan.model import Plan
@@ -21,6 +21,14 @@ WRITTEN = "checkpoint.written"
 def is_background(save: Event) -> bool:
     """Return whether a record of a save is of one that goes on in the background."""
     return save.data.get("asynchronous") is True
+
+
+def is_late(save: Event) -> bool:
+    """Return whether a record of a save is of one that a thread of the job's own has made while the loop went on.
+
+    The record stands where the writing was begun, and has the step in which the state was taken, or none.
+    """
+    return save.data.get("late") is True
 
 
 def written(history: History, save: Event) -> Event | None:
@@ -51,12 +59,12 @@ def background_doubts(plan: Plan, history: History, fault: PlannedFault) -> Iter
     }
     if plan.resume.restore is not None and fault.effect.ends:
         steps.add(plan.resume.restore.step)
+    if not steps:
+        return
     for rank in range(plan.layout.ranks):
-        begun = [
-            event
-            for event in history.select("checkpoint.begin", attempt=TRAIN, rank=rank, kind="periodic")
-            if is_background(event) and event.data.get("step") in steps
-        ]
+        saves = history.select("checkpoint.begin", attempt=TRAIN, rank=rank, kind="periodic")
+        begun = [event for event in saves if is_background(event) and event.data.get("step") in steps]
+        yield from _late_doubts(history, [event for event in saves if is_late(event)], steps)
         if not begun:
             continue
         step = begun[-1].data.get("step")
@@ -67,3 +75,12 @@ def background_doubts(plan: Plan, history: History, fault: PlannedFault) -> Iter
         elif end.data.get("ok") is not True:
             observation = f"rank {rank} has recorded that its checkpoint of step {step} could not be written"
             yield f"{observation}: it is not the last one", (begun[-1].source, end.source)
+
+
+def _late_doubts(history: History, saves: list[Event], steps: set[int | None]) -> Iterator[Doubt]:
+    """Yield that a rank which saves in a thread of its own has not saved the planned step, nor has any other rank."""
+    ended = {event.data.get("step") for event in history.select("checkpoint.end", attempt=TRAIN) if is_late(event)}
+    if saves and not steps & ended:
+        step = text_list(sorted(str(step) for step in steps))
+        observation = f"rank {saves[-1].rank} saves in a thread of its own, and has recorded no end of a save of step"
+        yield f"{observation} {step}: the fault may have come before it", (saves[-1].source,)

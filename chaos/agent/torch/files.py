@@ -32,12 +32,17 @@ class Files:
         self._directories: set[str] = set()
         self._background: dict[str, int] = {}
 
-    def save(self, file: Any, write: Callable[[], Any]) -> Any:
-        """Write a checkpoint. What has no name, as a buffer in memory, is no file; nor is a part of a directory."""
+    def save(self, state: Any, file: Any, write: Callable[[], Any]) -> Any:
+        """Write a checkpoint. What has no name, as a buffer in memory, is no file; nor is a part of a directory.
+
+        A thread beside the loop may write a ``state`` that was taken in an earlier step.
+        """
         path = path_of(file)
         if path is None or self._is_part(path):
             return write()
-        with self._training.saving(path, end_of_life=False):
+        training = self._training
+        late = training.is_elsewhere()
+        with training.saving_later(path, state) if late else training.saving(path, end_of_life=False):
             result = write()
         self._saved.add(os.path.abspath(path))
         return result
@@ -104,7 +109,7 @@ class Files:
     def wrote(self) -> None:
         """Note that a part of a file has been written, by a thread that is in a step: none in the background is."""
         callers = list(self._background.values())
-        if not callers or get_ident() in callers:
+        if get_ident() in callers or not (callers or self._training.is_elsewhere()):
             self._training.wrote()
 
     def copy(self, source: Any, target: Any, write: Callable[[], Any]) -> Any:
@@ -161,7 +166,7 @@ def hook_torch_files(files: Files, module: ModuleType) -> None:
 
     @functools.wraps(save)
     def save_with_agent(obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
-        return files.save(f, lambda: save(obj, f, *args, **kwargs))
+        return files.save(obj, f, lambda: save(obj, f, *args, **kwargs))
 
     @functools.wraps(load)
     def load_with_agent(f: Any, *args: Any, **kwargs: Any) -> Any:

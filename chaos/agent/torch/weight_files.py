@@ -19,7 +19,7 @@ def hook_weight_files(files: Files, module: ModuleType) -> None:
 
     @functools.wraps(save)
     def save_with_agent(tensors: Any, filename: Any, *args: Any, **kwargs: Any) -> Any:
-        return files.save(filename, lambda: save(tensors, filename, *args, **kwargs))
+        return files.save(tensors, filename, lambda: save(tensors, filename, *args, **kwargs))
 
     @functools.wraps(load)
     def load_with_agent(filename: Any, *args: Any, **kwargs: Any) -> Any:

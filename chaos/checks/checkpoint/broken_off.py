@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import PurePosixPath
 
 from chaos.evidence.artifacts import Artifacts
-from chaos.evidence.background import is_background, written
+from chaos.evidence.background import is_background, is_late, written
 from chaos.evidence.facts import TRAIN
 from chaos.evidence.recovery_windows import reaches_the_end
 from chaos.history.event import Event
@@ -54,7 +54,7 @@ def _under_way(history: History, rank: int, pid: int | None) -> tuple[str, ...]:
         return ()
     last = begun[-1]
     after = [event for event in _of(history, "checkpoint.end", rank, pid) if event.seq > last.seq]
-    later = [event for event in _of(history, "step.begin", rank, pid) if event.seq > last.seq]
+    later = [event for event in _of(history, "step.begin", rank, pid) if event.seq > last.seq and not is_late(last)]
     # A save in the background goes on after the call that began it, until the rank records the end of the writing.
     if written(history, last) is not None if is_background(last) else after or later:
         return ()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from functools import cache
 
-from chaos.evidence.background import is_background, written
+from chaos.evidence.background import is_background, is_late, written
 from chaos.evidence.checkpoints.saved import UNSEEN, sees_saves
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import ranks_text
@@ -39,6 +39,7 @@ def judge_saving_goes_on(plan: Plan, history: History, baseline: History | None,
     saves = 0
     refused = any(fault.effect.spoils_saves for fault in plan.faults)
     unseen = not sees_saves(history)
+    late = any(is_late(event) for run in (history, baseline) if run is not None for event in run.select(_SAVES[0]))
     habits = cache(lambda: _unsaved_ends(baseline, interval))  # a run that saves behind its last step needs no other
     for process in _processes(history):
         kept = [event for event in process if event.event == "checkpoint.end"]
@@ -59,10 +60,10 @@ def judge_saving_goes_on(plan: Plan, history: History, baseline: History | None,
                     event.source,
                     data=about(rank, step=step),
                 )
-            elif unseen:
+            elif unseen or (late and (doubt := _doubt(history, process))):
                 collector.unknown(
                     expected,
-                    f"{observation}; {UNSEEN}",
+                    f"{observation}; {UNSEEN if unseen else doubt}",
                     event.source,
                     data=about(rank, step=step),
                 )
@@ -74,6 +75,13 @@ def judge_saving_goes_on(plan: Plan, history: History, baseline: History | None,
     if due:
         collector.settle(expected, f"{saves} saves of {ranks_text(sorted(due))}")
     collector.close()
+
+
+def _doubt(history: History, process: list[Event]) -> str:
+    """Return why a save of a process may be missing in its record, in a job that saves in a thread of its own."""
+    if any(is_late(event) and not isinstance(event.data.get("step"), int) for event in process):
+        return "it has saved in a thread of its own, and the record does not tell which steps"
+    return "" if _ended_well(history, process) else "the job saves in a thread of its own, which may not have begun"
 
 
 def _left_to(plan: Plan, history: History, baseline: History | None) -> dict[int | None, set[int]]:
@@ -105,7 +113,10 @@ def _gaps(history: History, process: list[Event], interval: int) -> list[tuple[i
     """
     gaps = []
     last = ended = None
+    late = {event.data.get("step") for event in process if is_late(event)}
     for event in process:
+        if is_late(event):
+            continue
         step = event.data.get("step")
         if event.event == "train.begin":
             last = ended = None
@@ -114,6 +125,7 @@ def _gaps(history: History, process: list[Event], interval: int) -> list[tuple[i
         elif event.event == "step.begin":
             if last is None:
                 last = step - 1
+            last = max([last, *(saved for saved in late if isinstance(saved, int) and saved < step)])
             if ended == step - 1 and ended - last >= interval:
                 gaps.append((last, ended, event))
                 last = ended
@@ -123,6 +135,8 @@ def _gaps(history: History, process: list[Event], interval: int) -> list[tuple[i
             last = step
     # The last checkpoint may be saved behind the end of the training.
     end = process[-1] if process[-1].event == "train.end" else None
+    if last is not None and ended is not None:
+        last = max([last, *(saved for saved in late if isinstance(saved, int) and saved <= ended)])
     if end is None or last is None or ended is None or ended - last < interval or not _ended_well(history, process):
         return gaps
     return [*gaps, (last, ended, end)]

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from chaos.evidence.artifacts import Artifacts
-from chaos.evidence.background import is_background
+from chaos.evidence.background import is_background, is_late
 from chaos.evidence.checkpoints.stored import COUNTER, STEP, steps_by_name
 from chaos.evidence.checkpoints.whole import holds
 from chaos.evidence.facts import is_of_this_run, ranks_text
@@ -293,6 +293,9 @@ def _held(saves: Iterable[Event], history: History) -> frozenset[int]:
     held: set[int] = set()
     for save in saves:
         step = save.data.get("step")
+        if is_late(save) and isinstance(step, int):
+            held.add(step)
+            continue
         begun, ended, training = (before(save, event, history) for event in ("step.begin", "step.end", "train.begin"))
         if begun is None or begun.data.get("step") != step or not isinstance(step, int):
             return frozenset()

@@ -57,6 +57,14 @@ def test_a_save_within_a_step_is_told_from_one_after_it(history: Path, tmp_path:
         assert (saves.of(within), saves.of(str(after))) == (Save(4, within=True), Save(4))
 
 
+def test_a_save_that_a_thread_made_later_is_within_no_step(history: Path, tmp_path: Path) -> None:
+    with own_record(history, run="run-1", rank=0) as record:
+        path = str(tmp_path / "x.pt")
+        record.write("step.begin", step=6)
+        record.write("checkpoint.end", kind="periodic", path=path, step=4, late=True)
+        assert EarlierSaves(str(history), OTHER).of(path) == Save(4)
+
+
 def test_an_end_of_life_checkpoint_says_its_step_itself(history: Path, tmp_path: Path) -> None:
     with own_record(history, run="run-1", rank=0) as record:
         record.write("checkpoint.end", kind="end-of-life", path=str(tmp_path / "x.ckpt"), step=3)

@@ -136,6 +136,16 @@ def test_a_scripts_own_step_only_supports_the_record(tmp_path: Path, own: int | 
     assert stored_step(recorded, artifacts, replace(file, held=frozenset())) is None
 
 
+def test_a_file_that_a_thread_has_saved_later_holds_the_recorded_step(tmp_path: Path) -> None:
+    TorchSave().write(tmp_path / "job" / "last.pt", {"w": floats(1.0)})
+    *_, end = saved(0, "last.pt", 8)
+    for late, held in ({}, frozenset()), ({"late": True}, frozenset({8})):
+        after = event("checkpoint.end", 92, 0, **end.data, **late)
+        recorded = history(event("step.begin", 90, 0, step=9), event("step.end", 91, 0, step=9), after)
+        (file,) = owners_of(recorded, Artifacts(tmp_path, None)).owned
+        assert file.held == held
+
+
 def test_a_file_without_a_number_holds_the_step_after_which_its_rank_held_the_same(tmp_path: Path) -> None:
     """A script may save under one name after every epoch, with nothing but the number of the epoch in it."""
     path = TorchSave().write(tmp_path / "job" / "last.pt", {"w": floats(1.0), "epoch": 1})

@@ -108,6 +108,12 @@ def test_where_the_launch_ends_every_rank_may_be_ended_in_a_save(
 WRITTEN = "checkpoint.written"
 
 
+def test_a_save_in_a_thread_of_the_jobs_own_goes_on_while_steps_begin() -> None:
+    assert half(*saves(OLD, BEGIN, "step.begin")) == set()
+    assert half(*saves(OLD, BEGIN, "step.begin", late=True)) == TEMPORARY
+    assert half(*saves(OLD, BEGIN, "step.begin", END, late=True)) == set()
+
+
 def test_a_save_in_the_background_ends_after_its_record() -> None:
     assert half(*saves(OLD, BEGIN, END, "step.begin", asynchronous=True)) == TEMPORARY
     assert half(*saves(OLD, BEGIN, asynchronous=True)) == TEMPORARY

@@ -142,6 +142,8 @@ def trained(*events: str, **more: Any) -> list[Finding]:
         fields: dict[str, Any] = {"step": int(step)} if step else {}
         if name.startswith("checkpoint"):
             fields |= {"kind": "periodic", "path": f"net-{step}", **more}
+        if name == "rank.exit":
+            fields |= more
         story.append(Event(name, number, number, "agent", number, "train", 0, 100, fields, f"history/x.jsonl:{number}"))
     found = Collector("checkpoint")
     judge_saving_goes_on(rolled_back_plan(), History(tuple(story)), None, found)
@@ -232,3 +234,29 @@ def test_a_write_in_the_background_must_have_ended_well_before_the_next() -> Non
     (finding,) = trained(*events, asynchronous=True, ok=False)
     assert finding.verdict == "fail"
     assert "rank 0 could not write its checkpoint of step 3 in the background" in finding.seen
+
+
+LATE = ["train.begin", *steps(1, 2, 3, 4), *save(3), *steps(5, 6, 7, 8)]
+"""A process whose thread saves step 3 after step 4."""
+
+
+def test_a_thread_of_the_jobs_own_saves_a_step_later() -> None:
+    (finding,) = trained(*LATE, *save(6), *steps(9), late=True)
+    assert finding.verdict == "pass"
+    assert {finding.verdict for finding in trained(*LATE, *save(6), *steps(9))} == {"fail"}
+
+
+def test_a_save_that_a_thread_may_not_have_begun_is_not_asked_for_unless_its_process_ended_well() -> None:
+    (finding,) = trained(*LATE, late=True)
+    assert finding.verdict == "unknown"
+    assert "saved none since step 3; the job saves in a thread of its own, which may not have begun" in finding.seen
+    (finding,) = trained(*LATE, "train.end", "rank.exit", late=True, code=0)
+    assert finding.verdict == "fail"
+    (finding,) = trained(*LATE, *save(6), "train.end", "rank.exit", late=True, code=0)
+    assert finding.verdict == "pass"
+
+
+def test_a_late_save_without_a_step_leaves_open_which_step_was_saved() -> None:
+    (finding,) = trained(*LATE, "checkpoint.begin", "checkpoint.end", "train.end", "rank.exit", late=True, code=0)
+    assert finding.verdict == "unknown"
+    assert "the record does not tell which steps" in finding.seen

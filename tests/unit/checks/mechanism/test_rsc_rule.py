@@ -146,6 +146,21 @@ def test_a_fault_that_comes_into_a_save_in_the_background_is_another_than_the_pl
     assert list(background_doubts(other, in_background(good(), but=3).history(), death)) == []
 
 
+def test_a_fault_that_comes_before_a_thread_has_saved_the_planned_step_is_another_than_the_planned_one() -> None:
+    (death,) = PLAN.faults
+    story = good()
+    for rank in range(RANKS):
+        story.change("checkpoint.end", rank, late=True)
+        (end,) = [event for event in story.events if (event.event, event.rank) == ("checkpoint.end", rank)]
+        story.add(5.9, "checkpoint.begin", rank, 100 + rank, **end.data)
+    assert list(background_doubts(PLAN, story.history(), death)) == []
+    for rank in range(RANKS):
+        story.change("checkpoint.end", rank, step=2)
+    doubts = [doubt for doubt, _ in background_doubts(PLAN, story.history(), death)]
+    assert len(doubts) == RANKS
+    assert "rank 0 saves in a thread of its own, and has recorded no end of a save of step 4" in doubts[0]
+
+
 def test_over_a_broken_link_a_rank_may_give_up_before_the_agent_kills_it(tmp_path: Path) -> None:
     story = good()
     own_death(story)
