@@ -76,6 +76,17 @@ class Records:
                     return new
         raise NothingToMutate(f"{after['event']} is not of this history")
 
+    def end(self, process: Record, **status: Any) -> None:
+        """Give a process another end, by its ``rank.exit`` and by the launcher's record of it, where there is one."""
+        collected = [
+            record
+            for records in self.files.values()
+            for record in records
+            if record["event"] == "child.exit" and _is_end_of(record, process)
+        ]
+        for record in (process, *collected):
+            record.update(status)
+
     def delay(self, since: int, nanoseconds: int, *, files: str = "") -> None:
         """Delay all events recorded at or after ``since`` by this time; a negative time makes them earlier.
 
@@ -108,6 +119,11 @@ class Records:
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self.all())
+
+
+def _is_end_of(collected: Record, end: Record) -> bool:
+    """Return whether the launcher's record is of the process whose end the harness recorded."""
+    return (collected["child_rank"], collected["child_pid"]) == (end["rank"], end["pid"])
 
 
 def _matches(record: Record, event: str, match: dict[str, Any]) -> bool:

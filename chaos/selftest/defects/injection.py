@@ -27,7 +27,7 @@ def _missed(records: Records) -> None:
     for key in ("ranks", "step", "phase", "evidence"):
         missed.pop(key, None)
     records.drop([landed, *records.all("fault.injecting"), *records.all("fault.healed")])
-    records.last("rank.exit", attempt="train", rank=VICTIM).update(signal=None, code=1)
+    records.end(records.last("rank.exit", attempt="train", rank=VICTIM), signal=None, code=1)
 
 
 def _never_tried(records: Records) -> None:
@@ -43,8 +43,8 @@ def _in_rank(rank: int) -> Mutate:
         act.update(rank=rank, target_rank=rank, pid=process["pid"], start_time=process["start_time"])
         records.first("fault.landed")["ranks"] = [rank]
         _evidence(records).update(rank=rank, pid=process["pid"])
-        records.last("rank.exit", attempt="train", rank=rank).update(signal=9, code=None)
-        records.last("rank.exit", attempt="train", rank=VICTIM).update(signal=None, code=1)
+        records.end(records.last("rank.exit", attempt="train", rank=rank), signal=9, code=None)
+        records.end(records.last("rank.exit", attempt="train", rank=VICTIM), signal=None, code=1)
 
     return recorded(change)
 
@@ -223,7 +223,7 @@ DEFECTS = (
     _defect(
         "killed-rank-ends-by-itself",
         "The killed rank ended with an exit code.",
-        recorded(lambda records: records.last("rank.exit", attempt="train", rank=2).update(signal=None, code=1)),
+        recorded(lambda records: records.end(records.last("rank.exit", attempt="train", rank=2), signal=None, code=1)),
         "rank 2 exit code 1, not killed by SIGKILL",
     ),
     _defect(

@@ -16,7 +16,7 @@ _defect = partial(file_defect, base="ttp", check="hygiene")
 
 
 def _ends(attempt: str, rank: int, **status: object) -> Mutate:
-    return recorded(lambda records: records.last("rank.exit", attempt=attempt, rank=rank).update(status))
+    return recorded(lambda records: records.end(records.last("rank.exit", attempt=attempt, rank=rank), **status))
 
 
 def _left(**what: object) -> Mutate:
@@ -45,7 +45,7 @@ def _hangs(rank: int, attempt: str, after: int) -> Mutate:
         gone = [record for record in records.all(attempt=attempt, rank=rank) if _is_later(record, after)]
         records.drop(gone)
         ended = records.last("rank.exit", attempt=attempt, rank=rank)
-        ended.update(signal=9, code=None)
+        records.end(ended, signal=9, code=None)
         expired = records.insert(ended, event="deadline.expired", name="end", seconds=300.0)
         for key in ("rank", "pid"):
             expired[key] = None
@@ -78,7 +78,7 @@ def _unfinished_file(run_dir: Path) -> None:
 def _resumed_job_fails(records: Records) -> None:
     reason = "rank 1 (exit code 1) ended before every rank had begun its first step"
     exited = records.last("rank.exit", attempt="resume", rank=1)
-    exited["code"] = 1
+    records.end(exited, code=1)
     records.insert(exited, event="job.failed", rank=None, pid=None, reason=reason)
     records.first("run.end")["error"] = reason
 
@@ -114,7 +114,7 @@ def _crashes_after_its_end(rank: int, thread: str) -> Mutate:
     def mutate(run_dir: Path) -> None:
         def change(records: Records) -> None:
             end = records.last("rank.exit", attempt="resume", rank=rank)
-            end.update(signal=11, code=None)
+            records.end(end, signal=11, code=None)
             start = records.last("agent.start", attempt="resume", rank=rank)
             start["stacks"] = {"signal": 62, "main": _MAIN}
             logs = run_dir / "logs/resume"
@@ -205,7 +205,7 @@ DEFECTS = (
     _defect(
         "replaced-process-ends-well",
         "The replaced process ended with exit code 0, so nothing had failed.",
-        recorded(lambda records: records.first("rank.exit", rank=0).update(signal=None, code=0)),
+        recorded(lambda records: records.end(records.first("rank.exit", rank=0), signal=None, code=0)),
         "its process",
         "which was replaced, exit code 0",
         base="rsc",

@@ -99,6 +99,9 @@ def _replaced(records: Records) -> None:
     records.insert(healed, **{**fields, "pid": _OTHER_PID, "start_time": found["start_time"] + 3000})
     last = {key: value for key, value in end.items() if key not in ("mono", "wall")}
     records.insert(healed, **{**last, "signal": 9, "code": None})
+    collected = records.first("child.exit", child_pid=old)
+    records.insert(collected, child_pid=_OTHER_PID, start_time=found["start_time"] + 3000)
+    collected.update(signal=9, code=None)
     end.update(pid=_OTHER_PID, start_time=found["start_time"] + 3000)
 
 

@@ -20,7 +20,7 @@ _defect = partial(file_defect, base="rsc", check="mechanism")
 def _ended_by_itself(records: Records) -> None:
     victim = records.first("fault.injecting")["rank"]
     other = next(record for record in records.all("rank.exit") if record["rank"] != victim)
-    other.update(signal=None, code=1)
+    records.end(other, signal=None, code=1)
 
 
 def _started_too_early(records: Records) -> None:

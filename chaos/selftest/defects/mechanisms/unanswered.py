@@ -69,7 +69,7 @@ def _without_parameters(records: Records) -> None:
 
 
 def _exits(change: dict[str, int]) -> Mutate:
-    return recorded(lambda records: records.first("rank.exit", attempt="resume", rank=1).update(change))
+    return recorded(lambda records: records.end(records.first("rank.exit", attempt="resume", rank=1), **change))
 
 
 def _never_came(run_dir: Path) -> None:

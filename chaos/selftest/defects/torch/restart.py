@@ -20,13 +20,15 @@ def old_end(records: Records, rank: int) -> Record:
     return records.first("rank.exit", rank=rank)
 
 
-def ended(rank: int, **status: object) -> Mutate:
-    """Return a mutation: a rank ended otherwise before the restart, by the kernel's record and by torchrun's."""
+def ended(rank: int, *, new: bool = False, **status: object) -> Mutate:
+    """Return a mutation: a rank ended otherwise before the restart, by the kernel's record and by torchrun's.
+
+    ``new``: its new process did.
+    """
 
     def change(records: Records) -> None:
-        end = old_end(records, rank)
-        for record in (end, records.first("child.exit", child_pid=end["pid"])):
-            record.update(status)
+        end = records.last("rank.exit", rank=rank) if new else old_end(records, rank)
+        records.end(end, **status)
 
     return recorded(change)
 
@@ -194,7 +196,7 @@ DEFECTS = (
     _hygiene(
         "elastic-rank-fails-at-its-end",
         "Rank 2 trains to the end and ends with exit code 1.",
-        recorded(lambda records: records.last("rank.exit", rank=2).update(code=1)),
+        ended(2, new=True, code=1),
         "rank 2 of attempt train ends with exit code 0",
         "exit code 1",
     ),
