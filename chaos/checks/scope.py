@@ -42,7 +42,7 @@ def not_checked(plan: Plan) -> list[NotChecked]:
     if plan.equivalence.baseline != NONE and not plan.equivalence.exact:
         left.extend(_within_tolerance(plan))
     if comparable is not None and rejoining(plan):
-        what = "batches against the fault-free run, and samples that no rank has trained"
+        what = "batches against the fault-free run, and samples that no rank has trained or that are trained twice"
         left.append(NotChecked("resume", what, comparable.why))
     for fault in plan.faults:
         if stays(fault):

@@ -108,6 +108,10 @@ def _judge_counted(step: int, votes: Mapping[int, Event], line: str, collector: 
 
     A group that gets its state in a step commits the step, and its own gradients are left out.
     """
+    for rank, vote in votes.items():
+        if vote.data.get("healed") is True and vote.data.get("contributes") is True:
+            text = f"rank {rank} got its state in step {step}, and by the same vote its own gradients count"
+            collector.unknown(COUNTED, text, line, vote.source, data=about(rank, step=step))
     contributing = [rank for rank, vote in votes.items() if vote.data.get("contributes") is True]
     for rank, vote in votes.items():
         took_part = vote.data.get("participants")

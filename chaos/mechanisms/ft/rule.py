@@ -13,6 +13,7 @@ from chaos.evidence.timestamp import Timestamp
 from chaos.history.reader import History
 from chaos.mechanisms.all_ranks_processes import judge_launcher, judge_same_launcher, old_and_new
 from chaos.mechanisms.case import Case
+from chaos.mechanisms.ft.batches import judge_batches
 from chaos.mechanisms.ft.commits import judge_commits
 from chaos.mechanisms.ft.compared import judge_recorded
 from chaos.mechanisms.ft.healed import judge_healed
@@ -83,6 +84,7 @@ def _judge_launch(plan: Plan, history: History, artifacts: Artifacts, collector:
     judge_commits(plan, history, artifacts, collector)
     judge_recorded(plan, history, artifacts, collector)
     judge_moved(plan, history, artifacts, collector)
+    judge_batches(plan, history, artifacts, collector)
     judge_stranded(plan, history, collector)
 
 
