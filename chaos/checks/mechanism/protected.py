@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from chaos.checks.mechanism.unreported import owes_reports, reports_each_step, updated_steps
 from chaos.checks.scope import NotChecked
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, TRAIN, places, step_of, text_list
@@ -48,7 +49,9 @@ def judge_protected(plan: Plan, history: History, collector: Collector) -> None:
             _judge_connection(old, new, first, collector)
         last_step = plan.training.last_step if attempt == RESUME or reaches_the_end(plan) else None
         _judge_leaving([new for _, new in pairs], last_step, collector)
-        _judge_reports(pairs, (first, last if attempt == TRAIN else 0), last_step, collector)
+        updated = updated_steps(history, attempt)
+        _judge_reports(pairs, (first, last if attempt == TRAIN else 0), last_step, updated, collector)
+        _judge_owed(plan, pairs, first, collector)
     if compared:
         collector.settle(EXPECTED, f"{compared} processes are")
 
@@ -157,15 +160,33 @@ def _judge_leaving(processes: list[Process], last_step: int | None, collector: C
 
 
 def _judge_reports(
-    pairs: list[tuple[Process, Process]], acts: tuple[int, int], last_step: int | None, collector: Collector
+    pairs: list[tuple[Process, Process]],
+    acts: tuple[int, int],
+    last_step: int | None,
+    updated: Mapping[int, frozenset[int]],
+    collector: Collector,
 ) -> None:
     """Judge that a rank reports to the SDK after the recovery the same as behind each step before the fault."""
     first, last = acts
     for kind, words in _REPORTS.items():
         habits = {old.rank: _has_done(old, kind, first) for old, _ in pairs}
+        due = {
+            old.rank: updated.get(old.rank, frozenset()) if reports_each_step(old, kind, first) else frozenset()
+            for old, _ in pairs
+        }
         if any(habits.values()):
             since = {new: steps_since(new, last, last_step) for _, new in pairs}
-            _judge_report(kind, words, habits, since, collector)
+            _judge_report(kind, words, habits, since, due, collector)
+
+
+def _judge_owed(plan: Plan, pairs: list[tuple[Process, Process]], first: int, collector: Collector) -> None:
+    """Judge that some rank has reported an update before the fault, where the mechanism rests on these reports."""
+    if any(_has_done(old, REPORTED, first) for old, _ in pairs):
+        return
+    for old, _ in pairs:
+        if owes_reports(plan, old, first):
+            observation = f"rank {old.rank} is not recorded to have reported an update before the fault"
+            collector.unknown(EXPECTED, observation, old.start.source, data=about(old.rank))
 
 
 def _judge_report(
@@ -173,12 +194,17 @@ def _judge_report(
     words: str,
     habits: Mapping[int, bool | None],
     since: Mapping[Process, list[tuple[int, set[str]]]],
+    due: Mapping[int, frozenset[int]],
     collector: Collector,
 ) -> None:
-    """Judge the reports of one kind. A step that no rank reports has overflowed, unless this is true of every step."""
+    """Judge the reports of one kind. A step that no rank reports has overflowed, unless this is true of every step.
+
+    Nor has a step overflowed that is ``due``: it has changed the moments of a rank that reported each step before.
+    """
     known = {step for steps in since.values() for step, reports in steps if kind in reports}
     for process, steps in since.items():
-        missed = [step for step, reports in steps if kind not in reports and (step in known or not known)]
+        asked = known | due[process.rank]
+        missed = [step for step, reports in steps if kind not in reports and (step in asked or not known)]
         where = places([process.last_step] if process.last_step is not None else [])
         if habits[process.rank] is False:
             observation = f"rank {process.rank} is not recorded to have {words} a step before the fault, as others are"

@@ -10,6 +10,10 @@ _LOST = 2
 """The rank that gets a new process in the base ``arf``."""
 
 
+_REPAIRED = 5
+"""The step in which a rank of the base ``uce`` is repaired."""
+
+
 def _new_process_without(event: str, **match: str) -> Mutate:
     """Return a mutation: the new process of the lost rank has never recorded this event."""
 
@@ -29,6 +33,11 @@ def _leaves_at_once(records: Records) -> None:
 
 def _reports_no_more(records: Records) -> None:
     records.drop(records.all(REPORTED, rank=1, attempt="resume"))
+
+
+def _all_report_no_more(records: Records) -> None:
+    """Let no rank report an update behind step 6, which is the first one after the repair that all report."""
+    records.drop([report for report in records.all(REPORTED) if report["step"] > _REPAIRED + 1])
 
 
 DEFECTS = (
@@ -67,6 +76,25 @@ DEFECTS = (
         check="mechanism",
         reason=("protected as before", "rank 1 has not reported the update of step"),
         mutate=recorded(_reports_no_more),
+    ),
+    Defect(
+        name="updates-not-reported-by-any-rank",
+        what="From the second step after the repair on no rank reports an update to the SDK.",
+        layer="files",
+        base="uce",
+        check="mechanism",
+        reason=("protected as before", "rank 0 has not reported the update of step 7"),
+        mutate=recorded(_all_report_no_more),
+    ),
+    Defect(
+        name="updates-never-reported",
+        what="No rank has ever reported an update to the SDK, which the repair rests on.",
+        layer="files",
+        base="uce",
+        check="mechanism",
+        reason=("protected as before", "is not recorded to have reported an update before the fault"),
+        verdict="unknown",
+        mutate=recorded(lambda records: records.drop(records.all(REPORTED))),
     ),
     Defect(
         name="updates-not-reported-after-repair",

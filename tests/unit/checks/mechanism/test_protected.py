@@ -9,7 +9,7 @@ import pytest
 
 from chaos.checks.mechanism.protected import EXPECTED
 from chaos.evidence.protection import CONNECTED, DISCONNECTED, PAUSED, REGISTERED, REPORTED
-from tests.kit.runs.good_run import RANKS, GoodRun, good_run, record
+from tests.kit.runs.good_run import LAST, RANKS, GoodRun, good_run, record
 from tests.kit.runs.repaired_run import uce_run
 from tests.kit.runs.replaced_run import NEW_PID, VICTIM, replaced_run
 from tests.unit.checks.judging import Judge, not_passed, said
@@ -174,9 +174,58 @@ def test_where_one_rank_has_no_record_it_is_unknown(judged: Judge, event: str, w
     assert said(judgement, "mechanism", "unknown", words)
 
 
+def overflowed(run: GoodRun, step: int) -> None:
+    """Let no rank make an update in a step, in this run and in the fault-free one."""
+    for files in (run.files, run.baseline or {}):
+        for records in files.values():
+            states = {one["step"]: one["parameters"] for one in records if one["event"] == "digest"}
+            for one in records:
+                if one["event"] == "digest" and one["step"] == step:
+                    one["parameters"] = states[step - 1]
+
+
 def test_a_step_that_no_rank_reports_has_overflowed(judged: Judge) -> None:
     run = protected(uce_run())
     run.drop(REPORTED, step=9)
+    overflowed(run, 9)
+    assert not said(judged(run), "mechanism", "fail", EXPECTED)
+
+
+@pytest.mark.parametrize("first", [9, 10])
+def test_an_update_that_no_rank_reports_fails(judged: Judge, first: int) -> None:
+    """From the recovery on some steps are reported, and none from this one on."""
+    run = protected(uce_run())
+    for step in range(first, LAST + 1):
+        run.drop(REPORTED, step=step)
+    judgement = judged(run)
+    for rank in range(RANKS):
+        assert said(judgement, "mechanism", "fail", f"rank {rank} has not reported the update of step {first}, ")
+
+
+def test_without_the_states_an_unreported_step_may_have_overflowed(judged: Judge) -> None:
+    run = protected(uce_run())
+    run.drop(REPORTED, step=9)
+    run.drop("digest", step=9)
+    judgement = judged(run)
+    assert not said(judgement, "mechanism", "fail", EXPECTED)
+    assert judgement.verdict == "unknown"
+
+
+def test_updates_that_no_rank_has_ever_reported_are_unknown(judged: Judge) -> None:
+    run = protected(uce_run())
+    run.drop(REPORTED)
+    judgement = judged(run)
+    assert judgement.verdict == "unknown"
+    for rank in range(RANKS):
+        words = f"rank {rank} is not recorded to have reported an update before the fault"
+        assert said(judgement, "mechanism", "unknown", words)
+
+
+def test_ranks_that_could_save_nothing_owe_no_reports(judged: Judge) -> None:
+    """For a pause the SDK counts no updates."""
+    run = protected(uce_run())
+    run.drop(REPORTED)
+    run.drop(REGISTERED, name="save_ckpt")
     assert not_passed(judged(run)) == []
 
 
