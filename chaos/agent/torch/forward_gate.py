@@ -37,7 +37,11 @@ class ForwardGate:
 
     def _before(self, called: Any, inputs: Any) -> None:
         loop = self._loop
-        if not self._is_tracing() and loop.awaits(called) and called.training and self._records_gradients():
+        if self._is_tracing():
+            return
+        if not (called.training and self._records_gradients()):
+            loop.evaluates()
+        elif loop.awaits(called):
             loop.forward(called, inputs)
             if self._handle is not None and loop.begun_with(called):
                 self._handle.remove()

@@ -100,6 +100,7 @@ class TorchLoop:
         self._fetched: Any = None
         self._fresh = True
         self._passed_over = False
+        self._evaluated = False
         self._losses: list[Any] = []
         self._losses_before = 0
         self._batches: list[Any] = []
@@ -122,9 +123,10 @@ class TorchLoop:
         accuracy behind the update. A step begins with its backward run then, if there is one.
 
         Its batch is the last one that a loader has handed out: a script may skip batches that it has trained before.
+        Where that was evaluated, the inputs of the model count: a script may load the data of its evaluation alone.
         """
         training = self._training
-        if not training.in_step and not (self._fresh or self._fetched is None):
+        if not (training.in_step or self._fresh or self._evaluated or self._fetched is None):
             self._passed_over = True
             return
         if not training.in_step and any(weight.requires_grad for weight in model.parameters()):
@@ -136,7 +138,8 @@ class TorchLoop:
             self._trains(inputs)
 
     def _trains(self, inputs: Any) -> None:
-        self._batches.append(inputs if self._fetched is None else self._fetched)
+        own = self._fetched is None or (self._evaluated and inputs)
+        self._batches.append(inputs if own else self._fetched)
         self._training.reach("forward")
 
     def _drop_failed(self) -> None:
@@ -191,7 +194,11 @@ class TorchLoop:
 
     def batch(self, batch: Any) -> None:
         """See a batch that a data loader hands out."""
-        self._fetched, self._fresh = batch, True
+        self._fetched, self._fresh, self._evaluated = batch, True, False
+
+    def evaluates(self) -> None:
+        """See a forward run that trains nothing: the last batch of a loader may be one of an evaluation."""
+        self._evaluated = True
 
     def healed(self, step: int) -> None:
         """Begin anew with the state of another replica group after ``step``: the losses so far are the next step's."""

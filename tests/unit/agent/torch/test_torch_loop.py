@@ -215,6 +215,37 @@ def test_a_forward_run_with_an_old_batch_begins_a_step_only_with_a_gradient(job:
     assert first != second == again is not None
 
 
+def test_the_batches_of_an_evaluation_are_not_those_of_the_steps(job: Make, events: Events) -> None:
+    """A script may cut its own batches, and take those of its evaluation from a loader."""
+    with_evaluation, without = job(), job()
+    for training in (with_evaluation, without):
+        optimizer = training.optimizer()
+        for number in (1.0, 2.0, 3.0):
+            training.forward(number)
+            training.loop.backward(Tensor(0.5))
+            training.update(optimizer)
+            if training is with_evaluation and number == 1:
+                training.loop.batch([Tensor(7)])
+                training.loop.evaluates()
+    assert steps(events) == [1, 2, 3] * 2
+    batches = [event.data["batch"] for event in events("digest")]
+    assert batches[:3] == batches[3:]
+
+
+def test_a_teacher_leaves_the_batch_to_a_model_without_inputs_of_its_own(job: Make, events: Events) -> None:
+    """A model of transformers has named inputs, which no hook sees."""
+    training = job()
+    optimizer = training.optimizer()
+    for number in (1.0, 2.0):
+        training.loop.batch([Tensor(number)])
+        training.loop.evaluates()
+        training.loop.forward(training.model, ())
+        training.loop.backward(Tensor(0.5))
+        training.update(optimizer)
+    first, second = (event.data["batch"] for event in events("digest"))
+    assert None is not first != second
+
+
 def test_a_batch_that_is_fetched_ahead_begins_the_next_step(job: Make, events: Events) -> None:
     training = job()
     optimizer = training.optimizer()
