@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from chaos.evidence.artifacts import Artifacts
-from chaos.evidence.checkpoints.at_resume import DAMAGE_MET, REMEMBERED
-from chaos.evidence.checkpoints.owner import owners_of
+from chaos.evidence.checkpoints.at_resume import DAMAGE_MET
+from chaos.evidence.checkpoints.owner import REMEMBERED, owners_of
 from chaos.evidence.checkpoints.periodic import is_saved
 from chaos.evidence.checkpoints.saved import SavedKind
 from chaos.evidence.facts import RESUME, TRAIN

@@ -8,9 +8,9 @@ from __future__ import annotations
 from chaos.checks.resume.damage_met import UNDAMAGED
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.at_resume import state_at_resume, step_at_resume
-from chaos.evidence.checkpoints.damage import as_saved, is_damaged
-from chaos.evidence.checkpoints.owner import owners_of
-from chaos.evidence.checkpoints.periodic import by_path, counted
+from chaos.evidence.checkpoints.damage import is_damaged
+from chaos.evidence.checkpoints.owner import located
+from chaos.evidence.checkpoints.periodic import by_path, counted, every_file
 from chaos.evidence.checkpoints.whole import holds
 from chaos.evidence.collect import Collector
 from chaos.evidence.facts import RESUME, by_rank, places, step_of
@@ -42,7 +42,7 @@ def judge_apart(plan: Plan, history: History, artifacts: Artifacts, collector: C
 
 def judge_damaged(plan: Plan, history: History, artifacts: Artifacts, collector: Collector) -> None:
     """Fail where all loads of a rank that count are of damaged files, whatever the others have loaded."""
-    files = by_path(owners_of(history, artifacts).owned)
+    files = by_path(every_file(history, artifacts))
     for rank in range(plan.layout.ranks):
         loads = counted(plan, history, artifacts, files, rank)
         paths = [str(load.data.get("path")) for load in loads]
@@ -60,10 +60,10 @@ def _held(plan: Plan, history: History, artifacts: Artifacts, rank: int) -> tupl
     parameters = initial.data.get("parameters") if initial is not None else None
     if initial is None or not isinstance(parameters, dict):
         return None
-    files = by_path(owners_of(history, artifacts).owned)
+    files = by_path(every_file(history, artifacts))
     steps: set[int | None] = set()
     for load in counted(plan, history, artifacts, files, rank):
-        path = artifacts.locate(as_saved(history, str(load.data.get("path"))))
+        path = located(history, artifacts, str(load.data.get("path")))
         file = None if path is None else files.get(path)
         try:
             whole = file is not None and holds(file, state_at_resume(history, artifacts, file), parameters)

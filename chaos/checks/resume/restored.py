@@ -8,11 +8,11 @@ from pathlib import Path
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.at_resume import state_at_resume, step_at_resume
 from chaos.evidence.checkpoints.beside import is_beside
-from chaos.evidence.checkpoints.damage import as_saved, is_damaged, loads_ended, loads_made
+from chaos.evidence.checkpoints.damage import is_damaged, loads_ended, loads_made
 from chaos.evidence.checkpoints.frozen import made_anew
-from chaos.evidence.checkpoints.owner import OwnedCheckpoint
+from chaos.evidence.checkpoints.owner import OwnedCheckpoint, located
 from chaos.evidence.checkpoints.parameters import is_appended, is_flag, is_replicated, is_slot
-from chaos.evidence.checkpoints.periodic import by_path, counted, periodic
+from chaos.evidence.checkpoints.periodic import by_path, counted, loadable
 from chaos.evidence.checkpoints.save_parts import are_of_one_directory, are_of_one_save
 from chaos.evidence.checkpoints.saved import end_of_life, unowned
 from chaos.evidence.checkpoints.sharded import as_held
@@ -32,10 +32,10 @@ RESTORED = "each rank goes on with the weights and optimizer state of the file t
 
 def judge_loads(plan: Plan, history: History, artifacts: Artifacts, saved: int, collector: Collector) -> None:
     """Judge the loads of every rank in attempt resume, and its state before the first step."""
-    loadable = end_of_life(history, artifacts) if plan.resume.restore is None else periodic(history, artifacts)
-    files = by_path(loadable)
+    files_of_kind = end_of_life(history, artifacts) if plan.resume.restore is None else loadable(history, artifacts)
+    files = by_path(files_of_kind)
     chosen: dict[int, list[OwnedCheckpoint]] = {}
-    parts = {(file.rank, file.path.parent): file for file in loadable}
+    parts = {(file.rank, file.path.parent): file for file in files_of_kind}
     loaded = loaded_by_replica(plan, [*loads_made(history), *loads_ended(history)])
     for rank in range(plan.layout.ranks):
         loads = counted(plan, history, artifacts, files, rank)
@@ -79,7 +79,7 @@ def _judge_file(
     collector: Collector,
 ) -> OwnedCheckpoint | None:
     recorded = str(load.data.get("path"))
-    path = artifacts.locate(as_saved(history, recorded))
+    path = located(history, artifacts, recorded)
     if path is None:
         collector.unknown(
             LOADED,

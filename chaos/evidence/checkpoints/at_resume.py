@@ -5,16 +5,13 @@ from __future__ import annotations
 from pydantic import TypeAdapter, ValidationError
 
 from chaos.evidence.artifacts import Artifacts
-from chaos.evidence.checkpoints.owner import OwnedCheckpoint
+from chaos.evidence.checkpoints.owner import REMEMBERED, OwnedCheckpoint
 from chaos.evidence.checkpoints.saved import step_in
 from chaos.evidence.facts import RESUME
 from chaos.history.reader import History
 from chaos.observe.checkpoints.checkpoint import CheckpointError
 from chaos.observe.checkpoints.layout import CheckpointFile
 from chaos.observe.checkpoints.saved_state import SavedState
-
-REMEMBERED = "checkpoint.remembered"
-"""The harness's record of a file whose name does not tell its step, made before the resume."""
 
 DAMAGE_MET = "checkpoint.damage_met"
 """The harness's record, made before the resume, of what lies in place of a file that a fault has damaged.

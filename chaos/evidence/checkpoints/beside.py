@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.checkpoints.at_resume import state_at_resume
 from chaos.evidence.checkpoints.frozen import made_anew
-from chaos.evidence.checkpoints.owner import OwnedCheckpoint
+from chaos.evidence.checkpoints.owner import OwnedCheckpoint, owners_of
 from chaos.evidence.checkpoints.parameters import is_appended, is_flag, is_of_no_module, is_optimizer_state, is_weight
 from chaos.evidence.checkpoints.save_parts import other_parts
 from chaos.evidence.checkpoints.sharded import as_held
@@ -19,6 +20,7 @@ from chaos.evidence.checkpoints.stored import COUNTER, STEP
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoints.checkpoint import CheckpointError
+from chaos.observe.checkpoints.saved_state import SavedState
 
 
 def is_beside(history: History, artifacts: Artifacts, file: OwnedCheckpoint) -> bool:
@@ -30,11 +32,12 @@ def is_beside(history: History, artifacts: Artifacts, file: OwnedCheckpoint) -> 
     theirs = recorded.data["parameters"]
     anew = made_anew(history, recorded)
     try:
-        digests = _digests(artifacts, file, theirs)
-        held = [_digests(artifacts, part, theirs) for part in parts]
+        state = _state(history, artifacts, file)
+        digests = as_held(state, file.rank, theirs).digests
+        held = [as_held(_state(history, artifacts, part), part.rank, theirs).digests for part in parts]
     except CheckpointError:  # chaos.checks.checkpoint says so
         return False
-    if any(map(is_optimizer_state, digests)) or {STEP, COUNTER} & artifacts.read_checkpoint(file.path).numbers.keys():
+    if any(map(is_optimizer_state, digests)) or {STEP, COUNTER} & state.numbers.keys():
         return False
     weights = {name: digests[name] for name in digests if name in theirs and is_weight(name) and name not in anew}
     if not weights or any(pair in weights.items() for pair in _states(history)):
@@ -53,8 +56,10 @@ def _recorded(history: History, file: OwnedCheckpoint) -> Event | None:
     return last if last is not None and isinstance(last.data.get("parameters"), dict) else None
 
 
-def _digests(artifacts: Artifacts, file: OwnedCheckpoint, theirs: dict[str, str]) -> dict[str, str]:
-    return dict(as_held(artifacts.read_checkpoint(file.path), file.rank, theirs).digests)
+def _state(history: History, artifacts: Artifacts, file: OwnedCheckpoint) -> SavedState:
+    """Return the content of a file; of one that was removed since the job was started again, as it was then."""
+    removed = file in owners_of(history, artifacts).removed
+    return state_at_resume(history, artifacts, file) if removed else artifacts.read_checkpoint(file.path)
 
 
 def _states(history: History) -> Iterator[tuple[str, str]]:

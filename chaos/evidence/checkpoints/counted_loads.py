@@ -13,8 +13,8 @@ from pathlib import Path
 
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.at_resume import state_at_resume, step_at_resume
-from chaos.evidence.checkpoints.damage import as_saved, loads_made
-from chaos.evidence.checkpoints.owner import OwnedCheckpoint
+from chaos.evidence.checkpoints.damage import loads_made
+from chaos.evidence.checkpoints.owner import OwnedCheckpoint, located
 from chaos.evidence.checkpoints.parameters import is_appended, is_flag
 from chaos.evidence.checkpoints.save_parts import are_of_one_directory, are_of_one_save
 from chaos.evidence.checkpoints.sharded import as_held
@@ -84,7 +84,7 @@ def _words(artifacts: Artifacts, read: Read) -> str:
 
 
 def _read(history: History, artifacts: Artifacts, files: Files, load: Event) -> Read:
-    path = artifacts.locate(as_saved(history, str(load.data.get("path"))))
+    path = located(history, artifacts, str(load.data.get("path")))
     file = None if path is None else files.get(path)
     if file is None or is_of_this_run(history, str(load.data.get("path"))) is not True:
         return Read(load, None, None, None)

@@ -9,16 +9,17 @@ determined, no check may judge the file as a rank's, and each check that would h
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.background import is_background, is_late
+from chaos.evidence.checkpoints.damage import as_saved
 from chaos.evidence.checkpoints.stored import COUNTER, STEP, steps_by_name
 from chaos.evidence.checkpoints.whole import holds
-from chaos.evidence.facts import is_of_this_run, ranks_text
+from chaos.evidence.facts import RESUME, TRAIN, is_of_this_run, ranks_text
 from chaos.history.event import Event
 from chaos.history.reader import History
 from chaos.observe.checkpoints.checkpoint import CheckpointError
@@ -28,6 +29,9 @@ from chaos.observe.checkpoints.mindformers_records import METADATA, Storage
 from chaos.observe.checkpoints.mindformers_state import optimizer_of, storage_of
 from chaos.observe.checkpoints.registered import directory_marks, mark_of
 from chaos.observe.checkpoints.saved_state import SavedState
+
+REMEMBERED = "checkpoint.remembered"
+"""The harness's record of a file whose name does not tell its step, made before the resume."""
 
 _SAVES = ("checkpoint.begin", "checkpoint.end")
 _FORMATS = ("", ".safetensors", ".ckpt")
@@ -68,12 +72,15 @@ class OwnerUnknown:
 class Owners:
     """The finished checkpoint files of a run, ordered by path.
 
-    ``outside`` are recorded saves of files outside the run's directory, which cannot be read.
+    ``outside`` are recorded saves of files outside the run's directory, which cannot be read. ``removed`` are files
+    that were there when the job was started again, and that it has removed since: the harness has recorded their
+    content.
     """
 
     owned: tuple[OwnedCheckpoint, ...]
     unowned: tuple[OwnerUnknown, ...]
     outside: tuple[Event, ...]
+    removed: tuple[OwnedCheckpoint, ...] = ()
 
 
 @dataclass
@@ -109,17 +116,55 @@ def _sort(history: History, artifacts: Artifacts) -> Owners:
         if isinstance(owners, str):
             unowned.append(OwnerUnknown(file.path, file.kind, owners))
             continue
-        for owner in owners:
-            last = _last([event for event in events if event.rank == owner])
-            values: dict[str, Any] = {
-                attribute.name: getattr(file, attribute.name) for attribute in fields(CheckpointFile)
-            }
-            values |= {"rank": owner, "steps": _steps(last), "held": _held(last, history)}
-            values["optimizer"] = optimizers.get(file.path)
-            values["made"] = last[0] if len(last) == 1 and not is_background(last[0]) else None
-            values["shared"] = _is_whole_directory(file) or _has_metadata(file)
-            owned.append(OwnedCheckpoint(**values))
-    return Owners(tuple(owned), tuple(unowned), tuple(saves.outside))
+        owned += (_owned(file, owner, events, history, optimizers.get(file.path)) for owner in owners)
+    removed = tuple(_removed(history, artifacts, named.keys() | saves.of.keys()))
+    return Owners(tuple(owned), tuple(unowned), tuple(saves.outside), removed)
+
+
+def _owned(
+    file: CheckpointFile, owner: int, events: Sequence[Event], history: History, optimizer: Path | None = None
+) -> OwnedCheckpoint:
+    """Return a file with its owner, by the records of its saves."""
+    last = _last([event for event in events if event.rank == owner])
+    values: dict[str, Any] = {attribute.name: getattr(file, attribute.name) for attribute in fields(CheckpointFile)}
+    values |= {"rank": owner, "steps": _steps(last), "held": _held(last, history), "optimizer": optimizer}
+    values["made"] = last[0] if len(last) == 1 and not is_background(last[0]) else None
+    values["shared"] = _is_whole_directory(file) or _has_metadata(file)
+    return OwnedCheckpoint(**values)
+
+
+def _removed(history: History, artifacts: Artifacts, there: Collection[Path]) -> Iterator[OwnedCheckpoint]:
+    """Yield the remembered files that are not there any more; of a file that several ranks have saved nothing is known.
+
+    The saves until the resume have made them.
+    """
+    for place in dict.fromkeys(str(record.data.get("path")) for record in history.select(REMEMBERED, attempt=RESUME)):
+        path = artifacts.run_dir / place
+        if path in there or ".." in path.parts:
+            continue
+        saves = [event for name in _SAVES for event in history.select(name, attempt=TRAIN, kind="periodic")]
+        saves = [event for event in saves if place in _places(artifacts, str(event.data.get("path")))]
+        file, savers = _other(path), sorted({event.rank for event in saves if event.rank is not None})
+        if len(savers) == 1 or _is_whole_directory(file):
+            saves.sort(key=lambda event: (event.mono, event.seq))
+            yield from (_owned(file, saver, saves, history) for saver in savers)
+
+
+def _places(artifacts: Artifacts, recorded: str) -> tuple[str, ...]:
+    """Return the paths in the run's directory of the files by which a recorded file, or directory, may be known."""
+    job = artifacts.relative(artifacts.job_dir)
+    place = artifacts.recorded(recorded) if recorded.startswith("/") else f"{job}/{recorded}"
+    return place, *(f"{place}/{mark}" for mark in directory_marks())
+
+
+def located(history: History, artifacts: Artifacts, recorded: str) -> Path | None:
+    """Return the file that was loaded under a recorded path: the kept one, or one that was removed since."""
+    path = as_saved(history, recorded)
+    if (kept := artifacts.locate(path)) is not None or is_of_this_run(history, path) is not True:
+        return kept
+    places = _places(artifacts, path)
+    removed = (file.path for file in owners_of(history, artifacts).removed)
+    return next((file for file in removed if artifacts.relative(file) in places), None)
 
 
 def _recorded(history: History, artifacts: Artifacts) -> _Saves:

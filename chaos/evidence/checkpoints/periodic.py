@@ -9,11 +9,11 @@ from pathlib import Path
 from chaos.evidence.artifacts import Artifacts
 from chaos.evidence.checkpoints.at_resume import step_at_resume
 from chaos.evidence.checkpoints.counted_loads import counted_loads, loads_listed, of_several_steps
-from chaos.evidence.checkpoints.damage import as_saved, loads_made
-from chaos.evidence.checkpoints.owner import OwnedCheckpoint, owners_of
+from chaos.evidence.checkpoints.damage import loads_made
+from chaos.evidence.checkpoints.owner import OwnedCheckpoint, located, owners_of
 from chaos.evidence.checkpoints.saved import SavedKind, end_of_life, outside, saved_step, unowned
 from chaos.evidence.collect import Collector
-from chaos.evidence.facts import RESUME, by_rank, exit_status, places, signal_number, step_of, text_list
+from chaos.evidence.facts import RESUME, by_rank, exit_status, is_of_this_run, places, signal_number, step_of, text_list
 from chaos.evidence.statement_data import about
 from chaos.history.event import Event
 from chaos.history.reader import History
@@ -22,6 +22,8 @@ from chaos.observe.checkpoints.layout import DIGESTED
 from chaos.plan.model import Plan
 
 NOT_THERE = "which is outside the run's directory, so it cannot be checked"
+
+REMOVED = "it is not there any more: the job has removed it since, and its content was not recorded before"
 
 NOT_SAVED = "no rank has recorded that it saved it, and its name is not PREFIX-EPOCH_STEP.ckpt or .safetensors"
 """The reason why a loaded file is no checkpoint of the run (chaos.evidence.checkpoints.owner)."""
@@ -40,6 +42,17 @@ def periodic(history: History, artifacts: Artifacts) -> list[OwnedCheckpoint]:
     """
     others = set(end_of_life(history, artifacts))
     return [file for file in owners_of(history, artifacts).owned if file not in others]
+
+
+def loadable(history: History, artifacts: Artifacts) -> list[OwnedCheckpoint]:
+    """Return the periodic files from which the job may have been started again: also those that were removed since."""
+    return [*periodic(history, artifacts), *owners_of(history, artifacts).removed]
+
+
+def every_file(history: History, artifacts: Artifacts) -> list[OwnedCheckpoint]:
+    """Return all files whose owner is known, also those that were removed since the job was started again."""
+    owners = owners_of(history, artifacts)
+    return [*owners.owned, *owners.removed]
 
 
 def is_saved(history: History, artifacts: Artifacts, kind: SavedKind) -> bool:
@@ -79,10 +92,10 @@ def _held(plan: Plan, history: History, artifacts: Artifacts) -> int | None:
     """Return the one step that is stored in the files from which the job was started again."""
     if plan.resume.restore is None:
         return saved_step(history, artifacts)
-    files = by_path(periodic(history, artifacts))
+    files = by_path(loadable(history, artifacts))
     steps: set[int | None] = set()
     for load in counted(plan, history, artifacts, files):
-        path = artifacts.locate(as_saved(history, str(load.data.get("path"))))
+        path = located(history, artifacts, str(load.data.get("path")))
         try:
             steps.add(step_at_resume(history, artifacts, files[path]) if path in files else None)
         except CheckpointError:
@@ -96,7 +109,7 @@ def counted(
     plan: Plan, history: History, artifacts: Artifacts, files: dict[Path, OwnedCheckpoint], rank: int | None = None
 ) -> list[Event]:
     """Return the loads after the resume that count, of one rank or of all; ``files`` are those of the plan's kind."""
-    everything = by_path(owners_of(history, artifacts).owned)
+    everything = by_path(every_file(history, artifacts))
     return [
         load
         for number in (range(plan.layout.ranks) if rank is None else (rank,))
@@ -113,19 +126,20 @@ def why_unknown(plan: Plan, history: History, artifacts: Artifacts) -> tuple[str
         return outside_text(save), (save.source,)
     if plan.resume.restore is None:
         return "the end-of-life checkpoints do not hold one and the same step", ()
-    files = by_path(periodic(history, artifacts))
+    files = by_path(loadable(history, artifacts))
     loads = counted(plan, history, artifacts, files)
-    everything = by_path(owners_of(history, artifacts).owned)
+    everything = by_path(every_file(history, artifacts))
     if unclear := of_several_steps(history, artifacts, loads, everything):
         return f"{UNCLEAR}: {loads_listed(history, artifacts, unclear, everything)}", places(unclear)[:5]
     others = {file.path: file.reason for file in owners_of(history, artifacts).unowned}
     others |= {checkpoint.path: "it is an end-of-life checkpoint" for checkpoint in end_of_life(history, artifacts)}
     for load in loads:
         recorded = str(load.data.get("path"))
-        path = artifacts.locate(as_saved(history, recorded))
+        path = located(history, artifacts, recorded)
         observation = f"rank {load.rank} loaded {recorded}"
         if path is None or path not in files:
-            why = NOT_THERE if path is None else others.get(path, NOT_SAVED)
+            gone = REMOVED if is_of_this_run(history, recorded) else NOT_THERE
+            why = gone if path is None else others.get(path, NOT_SAVED)
             return f"{observation}: {why}", (load.source,)
         try:
             if step_at_resume(history, artifacts, files[path]) is None:

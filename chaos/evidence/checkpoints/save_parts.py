@@ -20,9 +20,13 @@ from chaos.plan.model import Plan
 
 
 def other_parts(history: History, artifacts: Artifacts, file: OwnedCheckpoint) -> list[OwnedCheckpoint]:
-    """Return the other files of the same save; none where it is not known which save has made the file."""
-    owned = owners_of(history, artifacts).owned
-    return [other for other in owned if other.path != file.path and are_of_one_save(file, other)]
+    """Return the other files of the same save; none where it is not known which save has made the file.
+
+    Of a file that was removed since the job was started again, the others may have been removed, too.
+    """
+    owners = owners_of(history, artifacts)
+    files = (*owners.owned, *owners.removed) if file in owners.removed else owners.owned
+    return [other for other in files if other.path != file.path and are_of_one_save(file, other)]
 
 
 def are_of_one_save(file: OwnedCheckpoint, other: OwnedCheckpoint) -> bool:
@@ -33,8 +37,9 @@ def are_of_one_save(file: OwnedCheckpoint, other: OwnedCheckpoint) -> bool:
 
 def of_other_ranks(history: History, artifacts: Artifacts, file: OwnedCheckpoint) -> list[OwnedCheckpoint]:
     """Return the files that other ranks have saved after the same step, in the same attempt and directory."""
-    owned = owners_of(history, artifacts).owned
-    return [other for other in owned if other.rank != file.rank and are_of_one_directory(file, other)]
+    owners = owners_of(history, artifacts)
+    files = (*owners.owned, *owners.removed) if file in owners.removed else owners.owned
+    return [other for other in files if other.rank != file.rank and are_of_one_directory(file, other)]
 
 
 def are_of_one_directory(file: OwnedCheckpoint, other: OwnedCheckpoint) -> bool:

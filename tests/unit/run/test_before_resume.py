@@ -6,8 +6,8 @@ from pathlib import Path
 
 from chaos.base.clock import SYSTEM_CLOCK
 from chaos.evidence.artifacts import Artifacts
-from chaos.evidence.checkpoints.at_resume import DAMAGE_MET, REMEMBERED, state_at_resume
-from chaos.evidence.checkpoints.owner import owners_of
+from chaos.evidence.checkpoints.at_resume import DAMAGE_MET, state_at_resume
+from chaos.evidence.checkpoints.owner import REMEMBERED, owners_of
 from chaos.history.event import Event
 from chaos.history.reader import read_history
 from chaos.history.writer import HistoryWriter

@@ -11,8 +11,7 @@ import pytest
 
 from chaos.checks.checkpoint.periodic_values import EXPECTED
 from chaos.evidence.artifacts import Artifacts
-from chaos.evidence.checkpoints.at_resume import REMEMBERED
-from chaos.evidence.checkpoints.owner import owners_of
+from chaos.evidence.checkpoints.owner import REMEMBERED, owners_of
 from chaos.evidence.checkpoints.periodic import is_saved
 from chaos.evidence.finding import Finding
 from chaos.history.event import Event
@@ -315,6 +314,43 @@ def test_another_state_than_the_remembered_one_fails(judged: Judge) -> None:
     assert said(judged(run), "resume", "fail", "parameters of rank 1 are not the file's: layer1.bias")
     answer["numbers"]["global_step"] = SAVED - 1
     assert said(judged(run), "resume", "unknown", STEP_KNOWN)
+
+
+def removed() -> GoodRun:
+    """Step 10 was saved, and the files of step 5 that were loaded have been removed: the job keeps the last only."""
+    place = LAYOUTS["name of the user"]
+    run = moved_run(place, again=True)
+    for rank, saved in run.saved.items():
+        state = {"digests": digests_of(saved.state), "infinite": [], "numbers": {"global_step": SAVED}}
+        run.add("harness", record(11.9, REMEMBERED, "resume", path=saved.path, state={**state, "partial": False}))
+        saved.path, saved.state = (
+            saved.path.replace(place(rank, SAVED), place(rank, 2 * SAVED)),
+            state_after(rank, 2 * SAVED),
+        )
+    return run
+
+
+def test_what_was_loaded_and_removed_is_judged_by_what_was_remembered_of_it(judged: Judge) -> None:
+    run = removed()
+    assert not_passed(judged(run)) == []
+    assert said(judged(run), "resume", "pass", "4 ranks compared by digest")
+
+
+def test_another_state_than_that_of_the_removed_file_fails(judged: Judge) -> None:
+    run = removed()
+    (answer,) = [one for one in run.events(REMEMBERED) if LAYOUTS["name of the user"](1, SAVED) in one["path"]]
+    answer["state"]["digests"]["layer1.bias"] = "0" * 32
+    assert said(judged(run), "resume", "fail", "parameters of rank 1 are not the file's: layer1.bias")
+    answer["state"]["numbers"]["global_step"] = SAVED - 1
+    assert said(judged(run), "resume", "unknown", STEP_KNOWN)
+
+
+def test_a_removed_file_that_nobody_remembers_is_unknown_and_said_to_be_gone(judged: Judge) -> None:
+    run = removed()
+    run.drop(REMEMBERED)
+    (finding,) = said(judged(run), "resume", "unknown", STEP_KNOWN)
+    assert "it is not there any more: the job has removed it since" in finding.seen
+    assert not said(judged(run), "resume", "fail", "")
 
 
 @pytest.mark.parametrize(
