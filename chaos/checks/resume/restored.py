@@ -176,7 +176,7 @@ def _judge_initial(
     if initial is None:
         collector.unknown(RESTORED, f"no digests of rank {rank} before its first step", where, data=data)
         return
-    last_load = history.last("load.end", attempt=RESUME, rank=rank)
+    last_load = max(loads_ended(history, rank), key=lambda load: load.mono, default=None)
     if last_load is not None and last_load.mono > initial.mono:
         observation = f"rank {rank} loaded after its state was recorded"
         collector.unknown(RESTORED, observation, initial.source, last_load.source, data=data)

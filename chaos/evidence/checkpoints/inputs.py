@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import cache
+from pathlib import PurePosixPath
 
 from chaos.evidence.facts import TRAIN, is_of_this_run
 from chaos.history.event import Event
@@ -12,21 +14,28 @@ _SAVES = ("checkpoint.begin", "checkpoint.end", "checkpoint.renamed")
 
 
 def without_inputs(history: History, loads: Iterable[Event]) -> list[Event]:
-    """Return loads, or their ends, without those of files that the job only reads."""
-    return [load for load in loads if not _is_input(history, load)]
+    """Return loads, or their ends, without those of files that the job only reads.
 
-
-def _is_input(history: History, load: Event) -> bool:
-    """Return whether a file is an input.
-
-    It lies outside the run's directory, the rank has also read it in the first start before its first step, and no rank
-    has recorded a save of it.
+    Such a file lies outside the run's directory. The rank has read it, or a file beside it, in the first start before
+    its first step, and no rank has recorded a save there: data may be a file for each sample.
     """
-    path = load.data.get("path")
-    if is_of_this_run(history, str(path)) is not False:
-        return False
-    first = history.first("step.begin", attempt=TRAIN, rank=load.rank)
-    read = history.select("load.begin", attempt=TRAIN, rank=load.rank)
-    if not any(event.data.get("path") == path and (first is None or event.mono < first.mono) for event in read):
-        return False
-    return not any(event.data.get("path") == path for name in _SAVES for event in history.select(name))
+    saved = {directory for name in _SAVES for event in history.select(name) for directory in _directories(event)}
+    read = cache(lambda rank: _read_first(history, rank) - saved)
+    return [
+        load
+        for load in loads
+        if is_of_this_run(history, str(load.data.get("path"))) is not False
+        or read(load.rank).isdisjoint(_directories(load))
+    ]
+
+
+def _read_first(history: History, rank: int | None) -> set[PurePosixPath]:
+    """Return the directories of the files that a rank has read in the first start before its first step."""
+    first = history.first("step.begin", attempt=TRAIN, rank=rank)
+    loads = history.select("load.begin", attempt=TRAIN, rank=rank)
+    return {directory for load in loads if first is None or load.mono < first.mono for directory in _directories(load)}
+
+
+def _directories(event: Event) -> Iterator[PurePosixPath]:
+    """Yield the directories of a recorded file, and of its last name."""
+    yield from (PurePosixPath(path).parent for name in ("path", "to") if isinstance(path := event.data.get(name), str))

@@ -12,7 +12,7 @@ from tests.unit.checks.judging import Judge, not_passed, said
 DATA = "/data/train.pt"
 
 
-def reads(run: GoodRun, *attempts: str, late: bool = False) -> GoodRun:
+def reads(run: GoodRun, *attempts: str, late: bool = False, path: str = DATA) -> GoodRun:
     """Every rank reads the data in these attempts, before its first step or behind it."""
     for attempt in attempts:
         for rank in range(RANKS):
@@ -23,7 +23,7 @@ def reads(run: GoodRun, *attempts: str, late: bool = False) -> GoodRun:
             for number, event in enumerate(("load.begin", "load.end")):
                 # Behind the loads of the checkpoint, and before the state that training begins with.
                 mono = at - 4 + number if late else _before(run, attempt, rank, at) + number
-                run.add(f"{attempt}-rank_{rank}", {"event": event, "path": DATA, "mono": mono, **where})
+                run.add(f"{attempt}-rank_{rank}", {"event": event, "path": path, "mono": mono, **where})
     return run
 
 
@@ -40,6 +40,15 @@ def test_data_that_every_start_reads_is_no_checkpoint(run: GoodRun, judged: Judg
     assert verdicts(judged(reads(run, "train", "resume"))) == []
 
 
+def test_data_beside_what_the_first_start_has_read_is_no_checkpoint(run: GoodRun, judged: Judge) -> None:
+    """There may be a file for each sample, and each start reads others."""
+    reads(run, "train", path="/data/0.pt")
+    reads(run, "resume", path="/data/64.pt")
+    assert verdicts(judged(reads(run, "resume", late=True, path="/data/65.pt"))) == []
+    reads(run, "resume", path="/data/checkpoints/64.pt")
+    assert said(judged(run), "resume", "unknown", "data/checkpoints/64.pt, which was not kept")
+
+
 @pytest.mark.parametrize(("attempts", "late"), [(("resume",), False), (("train", "resume"), True)])
 def test_a_file_that_the_first_start_has_not_read_first_may_be_a_checkpoint(
     run: GoodRun, judged: Judge, attempts: tuple[str, ...], late: bool
@@ -52,6 +61,14 @@ def test_a_file_that_the_run_has_saved_is_no_input(run: GoodRun, judged: Judge) 
     reads(run, "train", "resume")
     (saved, *_) = run.events("checkpoint.end", attempt="train")
     run.add(f"train-rank_{saved['rank']}", {**saved, "path": DATA, "mono": saved["mono"] + 1, "kind": "periodic"})
+    assert said(judged(run), "resume", "unknown", "data/train.pt, which was not kept")
+
+
+def test_a_file_beside_one_that_the_run_has_saved_is_no_input(run: GoodRun, judged: Judge) -> None:
+    reads(run, "train", "resume")
+    (saved, *_) = run.events("checkpoint.end", attempt="train")
+    beside = {**saved, "path": "/data/step-4.pt", "mono": saved["mono"] + 1, "kind": "periodic"}
+    run.add(f"train-rank_{saved['rank']}", beside)
     assert said(judged(run), "resume", "unknown", "data/train.pt, which was not kept")
 
 
