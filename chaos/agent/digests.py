@@ -18,8 +18,8 @@ from typing import Any
 
 from chaos.agent.digest import EMPTY_PART, number_digest, tensor_digest
 from chaos.agent.record import Record
+from chaos.agent.torch.saves.taken import TakenStates
 from chaos.agent.torch.shards import is_cut, local_part
-from chaos.agent.torch.taken import TakenStates
 
 EXACT = "exact"
 """The sample of integers: they count something, or are the state of a generator, and no noise changes them."""

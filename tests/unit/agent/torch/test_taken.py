@@ -14,7 +14,7 @@ from chaos.agent.barriers import Barriers
 from chaos.agent.digests import Digests, array_digest
 from chaos.agent.record import Record
 from chaos.agent.torch.files import Files, hook_torch_files
-from chaos.agent.torch.taken import TakenStates
+from chaos.agent.torch.saves.taken import TakenStates
 from chaos.agent.training import Training
 from tests.unit.agent.conftest import Events
 
