@@ -14,6 +14,7 @@ from threading import get_ident
 from types import ModuleType
 from typing import Any, Callable
 
+from chaos.agent.torch.saves.in_memory import MemorySaves
 from chaos.agent.training import Training
 
 _PATHS = (str, bytes, os.PathLike)
@@ -31,21 +32,34 @@ class Files:
         self._reading: set[str] = set()
         self._directories: set[str] = set()
         self._background: dict[str, int] = {}
+        self._in_memory = MemorySaves()
 
     def save(self, state: Any, file: Any, write: Callable[[], Any]) -> Any:
-        """Write a checkpoint. What has no name, as a buffer in memory, is no file; nor is a part of a directory.
+        """Write a checkpoint. A buffer in memory has no name yet; a part of a directory is no checkpoint of its own.
 
         A thread beside the loop may write a ``state`` that was taken in an earlier step.
         """
         path = path_of(file)
         if path is None or self._is_part(path):
-            return write()
+            result = write()
+            self._in_memory.note(file, self._training.steps_begun)
+            return result
+        return self._save(path, write, state, late=self._training.is_elsewhere())
+
+    def _save(self, path: str, write: Callable[[], Any], state: Any, *, late: bool) -> Any:
         training = self._training
-        late = training.is_elsewhere()
         with training.saving_later(path, state) if late else training.saving(path, end_of_life=False):
             result = write()
         self._saved.add(os.path.abspath(path))
         return result
+
+    def _save_from_memory(self, source: str, target: str, write: Callable[[], Any]) -> Callable[[], Any]:
+        """Return ``write`` as a save, where it names a file that holds what was saved in memory before."""
+        noted = self._in_memory.take(source)
+        if noted is None or self._is_part(target):
+            return write
+        late = self._training.is_elsewhere() or noted != self._training.steps_begun
+        return lambda: self._save(target, write, None, late=late)
 
     def load(self, file: Any, read: Callable[[], Any]) -> Any:
         """Read a checkpoint. What has no name is not recorded; a part of a directory is none of its own."""
@@ -115,6 +129,7 @@ class Files:
     def copy(self, source: Any, target: Any, write: Callable[[], Any]) -> Any:
         """Copy a file, or give it a second name. The copy of a checkpoint is one, too."""
         path, to = os.path.abspath(os.fsdecode(source)), os.path.abspath(os.fsdecode(target))
+        write = self._save_from_memory(path, to, write)
         if path not in self._saved or path == to:
             return write()
         with self._training.copying(path, to):
@@ -139,6 +154,12 @@ class Files:
         with suppress(Exception), self._training.writing(directory):
             self._background.pop(directory, None)
             future.result()
+
+    def rename(self, old: Any, new: Any, rename: Callable[[], Any]) -> Any:
+        """Give a file another name. The file of a checkpoint that was saved in memory is saved with it."""
+        result = self._save_from_memory(os.fsdecode(old), os.path.abspath(os.fsdecode(new)), rename)()
+        self.renamed(old, new)
+        return result
 
     def renamed(self, old: Any, new: Any) -> None:
         """Note the new name of a saved file, or of a directory of saved files: a save ends with its last name."""
@@ -217,10 +238,9 @@ def hook_names(files: Files) -> None:
 def _noting_name(files: Files, rename: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(rename)
     def rename_with_agent(src: Any, dst: Any, *args: Any, **kwargs: Any) -> Any:
-        result = rename(src, dst, *args, **kwargs)
-        if not args and not kwargs and isinstance(src, _PATHS):
-            files.renamed(src, dst)
-        return result
+        if args or kwargs or not isinstance(src, _PATHS):
+            return rename(src, dst, *args, **kwargs)
+        return files.rename(src, dst, lambda: rename(src, dst))
 
     return rename_with_agent
 

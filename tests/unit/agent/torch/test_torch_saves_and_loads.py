@@ -49,6 +49,8 @@ def serialization() -> Any:
         module._save(obj, Writer(module.written))
         if isinstance(f, (str, os.PathLike)):
             Path(f).write_text(str(obj))
+        elif isinstance(f, io.BytesIO):
+            f.write(str(obj).encode())
 
     module._save, module.save = _save, save
     module.load = lambda f: {"step": 4, "model": {}}
@@ -179,6 +181,62 @@ def test_other_files_may_be_renamed_and_are_not_recorded(torch: Any, tmp_path: P
     (tmp_path / "notes").write_text("")
     (tmp_path / "notes").rename(tmp_path / "notes.txt")
     assert events("checkpoint.renamed") == []
+
+
+def saved_in_memory(torch: Any, obj: str = "state") -> bytes:
+    buffer = io.BytesIO()
+    torch.save(obj, buffer)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize("move", ["rename", "replace", "move", "copyfile", "copy2"])
+def test_a_save_in_memory_is_one_of_the_file_that_gets_its_bytes(
+    torch: Any, tmp_path: Path, events: Events, move: str
+) -> None:
+    for step in (4, 8):
+        (tmp_path / "part").write_bytes(saved_in_memory(torch, f"state of {step}"))
+        getattr(os if move.startswith("re") else shutil, move)(tmp_path / "part", tmp_path / f"{step}.pt")
+    assert paths(events, "checkpoint.begin") == paths(events, "checkpoint.end") == ["4.pt", "8.pt"]
+
+
+def test_a_save_in_memory_that_is_written_later_has_no_step(
+    torch: Any, training: Training, tmp_path: Path, events: Events
+) -> None:
+    (tmp_path / "part").write_bytes(saved_in_memory(torch))
+    training.step_begin(1)
+    (tmp_path / "part").rename(tmp_path / "a.pt")
+    (save,) = events("checkpoint.end")
+    assert (save.data["late"], save.data.get("step")) == (True, None)
+
+
+def test_a_save_in_memory_has_the_last_name_of_its_file(torch: Any, tmp_path: Path, events: Events) -> None:
+    (tmp_path / "part").write_bytes(saved_in_memory(torch))
+    (tmp_path / "part").rename(tmp_path / "8.pt")
+    (tmp_path / "8.pt").rename(tmp_path / "last.pt")
+    assert paths(events, "checkpoint.end") == ["last.pt"]
+
+
+def test_a_save_in_memory_begins_before_its_file_has_a_name(torch: Any, tmp_path: Path, events: Events) -> None:
+    (tmp_path / "part").write_bytes(saved_in_memory(torch))
+    with pytest.raises(FileNotFoundError):
+        (tmp_path / "part").rename(tmp_path / "absent" / "a.pt")
+    assert (paths(events, "checkpoint.begin"), paths(events, "checkpoint.end")) == (["a.pt"], [])
+
+
+@pytest.mark.parametrize("content", ["other", "state and more", ""])
+def test_a_file_with_other_bytes_is_no_save_in_memory(torch: Any, tmp_path: Path, events: Events, content: str) -> None:
+    saved_in_memory(torch)
+    (tmp_path / "part").write_text(content)
+    (tmp_path / "part").rename(tmp_path / "a.pt")
+    assert events("checkpoint.begin") == []
+
+
+def test_of_many_saves_in_memory_the_last_ones_are_known(torch: Any, tmp_path: Path, events: Events) -> None:
+    saves = [saved_in_memory(torch, str(number)) for number in range(20)]
+    for number in (0, 19):
+        (tmp_path / "part").write_bytes(saves[number])
+        (tmp_path / "part").rename(tmp_path / f"{number}.pt")
+    assert paths(events, "checkpoint.end") == ["19.pt"]
 
 
 @pytest.mark.parametrize(
