@@ -218,8 +218,13 @@ def _is_enumerate(node: ast.expr) -> bool:
 
 
 def _hindrances(sources: Sequence[Source], everything: Sequence[Call]) -> Iterator[str]:
-    """Yield what may keep the agent from counting the steps of a loop by itself (docs/guides/own-loops.md)."""
-    for source in sources:
+    """Yield what may keep the agent from counting the steps of a loop by itself (docs/guides/own-loops.md).
+
+    In PyTorch a step ends with the update, of any optimizer and however many gradients are accumulated for it.
+    """
+    imported = set().union(*(imports(source) for source in sources))
+    by_update = "torch" in imported and "mindspore" not in imported
+    for source in () if by_update else sources:
         for node in ast.walk(source.tree):
             name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
             if _ACCUMULATES.search(name):
@@ -233,7 +238,7 @@ def _hindrances(sources: Sequence[Source], everything: Sequence[Call]) -> Iterat
         if call.name in _BEHIND_THE_UPDATE:
             yield f"weights seem to be handed on behind the update ({call.where}, {call.name})"
             break
-    if not any(_OPTIMIZERS.fullmatch(call.name) for call in everything):
+    if not by_update and not any(_OPTIMIZERS.fullmatch(call.name) for call in everything):
         yield "no known optimizer of MindSpore is made"
 
 

@@ -93,6 +93,7 @@ THINGS = (
             "chaos/doctor/probes.py": PACKAGE_OF_PYTHON,
             "chaos/doctor/vendor_interface.py": PACKAGE_OF_PYTHON,
             "chaos/init/checkpoints.py": PACKAGE_OF_PYTHON,
+            "chaos/init/loops.py": PACKAGE_OF_PYTHON,
             "chaos/init/survey.py": PACKAGE_OF_PYTHON,
             "chaos/jobs/mindformers/job.py": PACKAGE_OF_PYTHON,
             "chaos/jobs/mindspeed/constraints.py": FORM,

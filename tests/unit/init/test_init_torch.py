@@ -233,3 +233,13 @@ def test_the_seed_of_a_generator_is_not_that_of_the_weights(tmp_path: Path, seed
     assert entry(["init", str(tmp_path), "--launch", "torchrun --nproc-per-node 2 train.py"]) == 0
     (file,) = tmp_path.glob("*.yaml")
     assert load_scenario(file).cells[0].scenario.job.seed_at_start == at_start
+
+
+def test_accumulated_gradients_of_pytorch_are_one_step(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    loop = "for step in range(12):\n    (loss / accumulation_steps).backward()\n    muon.step()\n"
+    for imported, ask in (("torch", False), ("mindspore", True)):
+        (tmp_path / "train.py").write_text(f"import {imported}\naccumulation_steps = 4\n{loop}")
+        assert entry(["init", str(tmp_path), "--dry-run", "--script", "train.py"]) == 0
+        said = capfd.readouterr().out
+        assert ("may be unable to count the steps: gradients seem to be accumulated" in said) == ask
+        assert ("no known optimizer" in said) == ask
