@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from chaos.init.conditions import Condition, Unit, asks_rank, callers, conditions, every, of_rank_0
 from chaos.init.source import Call, Source, calls, full_name, imports, last_word
+from chaos.init.torch.owners import (
+    OF_ACCELERATE,
+    assigned_name,
+    is_of_dcp,
+    is_of_fabric,
+    is_of_others,
+    is_of_torch,
+)
 from chaos.init.values import Value, Values
 
 _RANK_IN_PATH = re.compile(r"\{[^}]*rank[^}]*\}", re.IGNORECASE)
@@ -25,12 +33,6 @@ _OF_TORCH = {"save", "load", "async_save"}
 
 _RECORDED = {"save_checkpoint", "ModelCheckpoint", "save", "async_save", "save_state", "saved", "saving"}
 """Saves that chaos records: those of MindSpore and PyTorch, and those that a line of chaos_steps reports."""
-
-LIGHTNING = frozenset({"lightning", "pytorch_lightning"})
-"""A library of PyTorch with a ModelCheckpoint of its own."""
-
-_OF_MINDSPORE = {"save_checkpoint", "load_checkpoint", "ModelCheckpoint"}
-"""Names of MindSpore that Lightning has, too."""
 
 _BY_CLASS = "ModelCheckpoint"
 """MindSpore's callback that saves by itself. Classes of a job inherit from it."""
@@ -49,13 +51,10 @@ _SAVES = {
 }
 """Calls that save, with the place and the name of the argument that says where."""
 
-_OF_ACCELERATE = {"save_state": "accelerate", "load_state": "accelerate"}
-"""Methods of accelerate's Accelerator: all ranks call them, and rank 0 writes most of the directory."""
-
-_DCP = "torch.distributed.checkpoint"
-"""The module whose saves and loads are those of all ranks, in a directory."""
-
 _OF_DCP = (None, ("checkpoint_id",))
+
+_OF_FABRIC = (0, ("path",))
+"""The path of ``save`` and ``load`` of Lightning's Fabric."""
 
 _LOADS = {
     "load_checkpoint": (0, ("ckpt_file_name",)),
@@ -121,9 +120,9 @@ def saves(sources: Sequence[Source], values: Values) -> list[Save]:
         for call in _with_classes(source, takes, initialises):
             if call.name not in _SAVES or (call.name in ("save_file",) and not saving) or _in_own(call):
                 continue
-            if (call.name in _BY_LINES and not lines) or (call.name in _OF_TORCH and not _is_of_torch(call)):
+            if (call.name in _BY_LINES and not lines) or (call.name in _OF_TORCH and not is_of_torch(call)):
                 continue
-            if _is_of_others(call):
+            if is_of_others(call):
                 continue
             all_saves.append(_save(call, values))
     recorded = [save for save in all_saves if save.recorded]
@@ -139,8 +138,8 @@ def loads(sources: Sequence[Source], values: Values) -> list[Load]:
         for call in calls(source)
         if call.name in _LOADS and not (call.name in ("load_file", "safe_open") and not _with_safetensors(source))
         if call.name not in _BY_LINES or _STEPS in imports(source)
-        if call.name not in _OF_TORCH or _is_of_torch(call)
-        if not _is_of_others(call)
+        if call.name not in _OF_TORCH or is_of_torch(call)
+        if not is_of_others(call)
     ]
 
 
@@ -151,27 +150,32 @@ def load_place(load: Load, values: Values) -> str:
 
 def loaded_path(load: Load) -> ast.expr | None:
     """Return the path that a line loads, as it is written."""
-    position, names = _OF_DCP if _is_of_dcp(load.call) else _LOADS[load.call.name]
-    return load.call.argument(position, *names)
+    return _path(load.call, _LOADS)
+
+
+def _path(call: Call, known: Mapping[str, tuple[int | None, tuple[str, ...]]]) -> ast.expr | None:
+    """Return the path that a call is given; ``known`` has the place and the name of this argument."""
+    position, names = _OF_FABRIC if is_of_fabric(call) else _OF_DCP if is_of_dcp(call) else known[call.name]
+    return call.argument(position, *names)
 
 
 def _save(call: Call, values: Values) -> Save:
-    position, names = _OF_DCP if _is_of_dcp(call) else _SAVES[call.name]
-    place = values.text(call.argument(position, *names), call.source)
+    path = _path(call, _SAVES)
+    place = values.text(path, call.source)
     tests = list(conditions(call.node, call.source, values))
     rank_0 = next((test.source.where(test.test) for test in tests if of_rank_0(test)), "")
     if call.name == _BY_CLASS:
         interval, unit, form = _of_model_checkpoint(call, values)
-        place = place if call.argument(position, *names) is not None else "./"
+        place = place if path is not None else "./"
     else:
         interval, unit = _of_tests(call, tests, values)
         form = "safetensors" if "safetensors" in ast.dump(call.node) or call.name == "save_file" else "ckpt"
         form = "npz" if call.name.startswith("savez") else form
         form = "torch.save" if call.name in _OF_TORCH else form
-        form = "DCP" if _is_of_dcp(call) else form
+        form = "DCP" if is_of_dcp(call) else form
         form = _STEPS if call.name in _BY_LINES else form
-    form = _OF_ACCELERATE.get(call.name, form)
-    by_rank = call.name in _OF_ACCELERATE or any(map(asks_rank, tests))
+    form = "Lightning" if is_of_fabric(call) else OF_ACCELERATE.get(call.name, form)
+    by_rank = call.name in OF_ACCELERATE or is_of_fabric(call) or any(map(asks_rank, tests))
     return Save(call, call.where, form, place, interval, unit, rank_0, by_rank)
 
 
@@ -228,7 +232,7 @@ def _of_model_checkpoint(call: Call, values: Values) -> tuple[Value | None, Unit
     """Return interval, unit and form of a ModelCheckpoint, from its CheckpointConfig."""
     config = call.argument(2, "config")
     if isinstance(config, ast.Name):
-        made = [candidate for candidate in values.called("CheckpointConfig") if _assigned_name(candidate) == config.id]
+        made = [candidate for candidate in values.called("CheckpointConfig") if assigned_name(candidate) == config.id]
         config = made[0].node if len(made) == 1 else None
     if config is None and _passes_on(call.node):
         return None, Unit.STEP, "ckpt"
@@ -274,29 +278,6 @@ def _once_an_epoch(call: Call, values: Values) -> bool:
                     break
         places = further
     return False
-
-
-def _assigned_name(call: Call) -> str:
-    parent = call.source.parents.get(call.node)
-    target = parent.targets[0] if isinstance(parent, ast.Assign) else None
-    return target.id if isinstance(target, ast.Name) else ""
-
-
-def _is_of_torch(call: Call) -> bool:
-    owner = call.node.func
-    of_torch = isinstance(owner, ast.Attribute) and isinstance(owner.value, ast.Name) and owner.value.id == "torch"
-    return of_torch or _is_of_dcp(call)
-
-
-def _is_of_dcp(call: Call) -> bool:
-    return full_name(call.node.func, call.source).rpartition(".")[0] in (_DCP, f"{_DCP}.state_dict_saver")
-
-
-def _is_of_others(call: Call) -> bool:
-    """Return whether a call means another library than the one that is known by its name."""
-    if call.name in _OF_ACCELERATE:
-        return _OF_ACCELERATE[call.name] not in imports(call.source)
-    return call.name in _OF_MINDSPORE and bool(imports(call.source) & LIGHTNING)
 
 
 def _with_safetensors(source: Source) -> bool:

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from chaos.init.checkpoints import LIGHTNING
 from chaos.init.source import Call, Source, calls, imports, last_word
+from chaos.init.torch.owners import LIGHTNING
 from chaos.init.values import Value, Values
 
 _GRADIENTS = {"value_and_grad", "grad", "GradOperation", "backward"}

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from chaos.init.checkpoints import LIGHTNING, Load, Save
+from chaos.init.checkpoints import Load, Save
 from chaos.init.resume import ResumeOption
 from chaos.init.source import Source, imports
+from chaos.init.torch.owners import LIGHTNING
 from chaos.init.values import Value
 
 SPREADING = LIGHTNING | {"accelerate"}

@@ -11,12 +11,13 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
-from chaos.init.checkpoints import LIGHTNING, Load, Save
+from chaos.init.checkpoints import Load, Save
 from chaos.init.conditions import Unit
 from chaos.init.flags import Option
 from chaos.init.resume import ResumeOption
 from chaos.init.source import Call, Source, calls, full_name, last_word
 from chaos.init.torch.libraries import Trainer
+from chaos.init.torch.owners import LIGHTNING
 from chaos.init.values import Value, Values
 
 _RESUME = "ckpt_path"

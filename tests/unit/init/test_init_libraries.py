@@ -60,6 +60,21 @@ for step in range(1, arguments.max_steps + 1):
         accelerator.save_state(f"out/step_{{step}}")
 """
 
+FABRIC = """
+import os
+import lightning as L
+import torch
+fabric = L.Fabric(accelerator="cpu", devices=2)
+fabric.seed_everything(1)
+if os.path.exists("saved/last.ckpt"):
+    fabric.load("saved/last.ckpt", state)
+for step in range(1, 13):
+    fabric.backward(loss)
+    optimizer.step()
+    if step % 4 == 0:
+        fabric.save("saved/last.ckpt", state)
+"""
+
 LINE = "torchrun --nproc-per-node 2 --max-restarts 3 train.py"
 
 
@@ -103,6 +118,16 @@ def test_the_option_of_lightnings_resume_is_known(tmp_path: Path, capfd: pytest.
 
 def test_a_fit_without_a_checkpoint_does_not_go_on(tmp_path: Path) -> None:
     assert written(tmp_path, lightning(path="None")).expect.resume == "none"
+
+
+def test_the_saves_and_loads_of_a_fabric_are_known(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    job = written(tmp_path, FABRIC).job
+    assert (job.steps, job.checkpoint_interval, job.savers, job.protection) == (12, 4, None, ("ELASTIC",))
+    assert "save (Lightning) every 4 steps in saved/last.ckpt" in capfd.readouterr().out
+
+
+def test_a_save_of_another_object_is_none_of_a_fabric(tmp_path: Path) -> None:
+    assert written(tmp_path, FABRIC.replace("fabric.save(", "plot.save(")).job.checkpoint_interval is None
 
 
 def test_the_states_of_accelerate_are_saves_and_loads(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
