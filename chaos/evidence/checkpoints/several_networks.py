@@ -4,6 +4,9 @@ A rank numbers its networks and optimizers in the order in which it makes them (
 script saves them under any keys, in any order, in one file or in several. A network of the rank and a key of the file
 belong together where the names behind both are the same; of several such keys the one with most of the values. A value
 that has no such name goes by its digest.
+
+A module that wraps the model puts a name in front of all its weights. The file has the names behind it where a library
+saves the model within.
 """
 
 from __future__ import annotations
@@ -27,16 +30,18 @@ def is_of_another_network(name: str) -> bool:
 
 
 def as_recorded(state: SavedState, theirs: Mapping[str, str]) -> SavedState:
-    """Return a state by the names that a rank has recorded, where it has several networks or optimizers.
+    """Return a state by the names that a rank has recorded, where it has several networks, or a model in a wrapper.
 
     A value of the file that goes by the name of another value in the rank is left out. ``theirs`` are best the digests
     at the save: a rank that goes on may hold another network's values.
     """
     groups = _groups(theirs)
     if groups.keys() <= {"", _FIRST_OPTIMIZER}:
-        return state
-    names = _matched(groups, state.digests, theirs)
-    _add_equal(names, state.digests, theirs)
+        within = _within_wrapper(groups.get("", {}), state.digests)
+        names = {name: name for name in state.digests if name in theirs} | within if within else {}
+    else:
+        names = _matched(groups, state.digests, theirs)
+        _add_equal(names, state.digests, theirs)
     if all(name == held for held, name in names.items()):
         return state
 
@@ -59,6 +64,21 @@ def _groups(theirs: Iterable[str]) -> dict[str, dict[str, str]]:
         prefix = match[0] if match else ""
         groups.setdefault(prefix, {})[without_wrappers(name[len(prefix) :])] = name
     return groups
+
+
+def _within_wrapper(names: Mapping[str, str], digests: Mapping[str, str]) -> dict[str, str]:
+    """Return the rank's name of each weight of a file that has all of them without the parts that all begin with."""
+    parts = {tuple(rest.split(".")): name for rest, name in names.items()}
+    held = {without_wrappers(name): name for name in digests}
+    if not held.keys().isdisjoint(names):
+        return {}
+    for depth in range(1, min(map(len, parts), default=0)):
+        if len({path[:depth] for path in parts}) > 1:
+            break
+        within = {".".join(path[depth:]): name for path, name in parts.items()}
+        if within.keys() <= held.keys():
+            return {held[rest]: name for rest, name in within.items()}
+    return {}
 
 
 def _matched(

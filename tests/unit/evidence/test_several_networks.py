@@ -113,3 +113,29 @@ def test_parts_and_values_that_are_not_finite_go_by_the_new_names_too() -> None:
     mine = as_held(whole, 1, {**HELD, "network2.net.0.weight": "lower"})
     assert mine.infinite == ("network2.net.0.weight",)
     assert mine.digests["network2.net.0.weight"] == "lower"
+
+
+WRAPPED = {"wrap.inner.0.weight": "w", "wrap.inner.0.bias": "b", "optimizer.exp_avg.0": "m"}
+WITHIN = {"0.weight": "w", "0.bias": "b", "optimizer.exp_avg.0": "m", "step": "s"}
+
+
+def test_a_file_may_hold_the_model_within_its_wrapper() -> None:
+    mine = as_held(state(WITHIN), 0, WRAPPED)
+    assert mine.digests == {**WRAPPED, "step": "s"}
+    assert differing(WITHIN, WRAPPED) == ([], [])
+
+
+@pytest.mark.parametrize("name", WRAPPED)
+def test_a_value_of_a_wrapped_model_that_is_another_differs(name: str) -> None:
+    assert differing(WITHIN, {**WRAPPED, name: "begun anew"}) == ([name], [])
+
+
+@pytest.mark.parametrize("name", [name for name in WITHIN if name != "step"])
+def test_a_file_that_lacks_a_value_of_a_wrapped_model_is_seen(name: str) -> None:
+    _, lacks = differing({held: digest for held, digest in WITHIN.items() if held != name}, WRAPPED)
+    assert {lost for lost in WRAPPED if lost.endswith(name)} <= set(lacks)
+
+
+def test_weights_that_share_no_beginning_have_no_wrapper() -> None:
+    held = {"encoder.0.weight": "w", "decoder.0.bias": "b"}
+    assert differing({"0.weight": "w", "0.bias": "b"}, held) == ([], sorted(held))
