@@ -197,8 +197,11 @@ class TorchLoop:
         self._fetched, self._fresh, self._evaluated = batch, True, False
 
     def evaluates(self) -> None:
-        """See a forward run that trains nothing: the last batch of a loader may be one of an evaluation."""
-        self._evaluated = True
+        """See a forward run that trains nothing: a batch that no step has trained yet may be one of an evaluation.
+
+        A batch that was trained stays that of the next steps, also where it is evaluated between them.
+        """
+        self._evaluated = self._evaluated or self._fresh
 
     def healed(self, step: int) -> None:
         """Begin anew with the state of another replica group after ``step``: the losses so far are the next step's."""

@@ -232,6 +232,22 @@ def test_the_batches_of_an_evaluation_are_not_those_of_the_steps(job: Make, even
     assert batches[:3] == batches[3:]
 
 
+def test_a_batch_that_is_evaluated_after_its_steps_stays_theirs(job: Make, events: Events) -> None:
+    """A script may train one batch many times, and measure its loss in between; a resumed one measures it later."""
+    with_evaluation, without = job(), job()
+    for training in (with_evaluation, without):
+        optimizer = training.optimizer()
+        training.loop.batch([Tensor(7)])
+        for number in (1.0, 2.0, 3.0):
+            training.forward(number)
+            training.loop.backward(Tensor(0.5))
+            training.update(optimizer)
+            if training is with_evaluation:
+                training.loop.evaluates()
+    batches = [event.data["batch"] for event in events("digest")]
+    assert batches[:3] == batches[3:]
+
+
 def test_a_teacher_leaves_the_batch_to_a_model_without_inputs_of_its_own(job: Make, events: Events) -> None:
     """A model of transformers has named inputs, which no hook sees."""
     training = job()
