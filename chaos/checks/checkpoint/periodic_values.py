@@ -5,6 +5,8 @@ The next fault may need it: a checkpoint saved after a recovery with other conte
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from chaos.checks.checkpoint.asked import asked_of, names_of
@@ -16,7 +18,7 @@ from chaos.evidence.baseline import Baseline, origin
 from chaos.evidence.checkpoints.begun_with import begun_with
 from chaos.evidence.checkpoints.beside import is_beside
 from chaos.evidence.checkpoints.damage import is_damaged
-from chaos.evidence.checkpoints.owner import OwnedCheckpoint, OwnerUnknown
+from chaos.evidence.checkpoints.owner import OwnedCheckpoint, OwnerUnknown, owners_of
 from chaos.evidence.checkpoints.parameters import is_optimizer_state
 from chaos.evidence.checkpoints.periodic import outside_text, periodic
 from chaos.evidence.checkpoints.saved import outside, unowned
@@ -193,7 +195,10 @@ def _judge_names(
         named = as_recorded(state, event.data["parameters"])
         asked = asked_of(plan, history, artifacts, file, named, event)
         asked = [name for name in asked if not is_of_another_network(name)]  # only values say which network is which
-        if missing := lacking(file, named, asked):
+        missing = lacking(file, named, asked)
+        if missing and _is_of_no_state(history, artifacts, file, named, event.data["parameters"]):
+            _say_none(file, artifacts, event, collector)
+        elif missing:
             observation = _lacks(file, state, missing, artifacts.steps_per_update)
             collector.fail(
                 EXPECTED,
@@ -202,6 +207,37 @@ def _judge_names(
                 event.source,
                 data=about(file.rank, file=artifacts.relative(file.path), parameters=missing),
             )
+
+
+def _is_of_no_state(
+    history: History, artifacts: Artifacts, file: OwnedCheckpoint, state: SavedState, theirs: Mapping[str, str]
+) -> bool:
+    """Return whether a file holds nothing of its rank's state, as losses or data, and a later file of the rank does.
+
+    Without a later one it may be the last checkpoint, which has lost everything.
+    """
+    if not _holds_none(state, theirs):
+        return False
+    last = max(file.steps, default=0)
+    for other in owners_of(history, artifacts).owned:
+        if other.rank == file.rank and other.path != file.path and max(other.steps, default=-1) >= last:
+            with suppress(CheckpointError):  # its own judge says so
+                if not _holds_none(as_recorded(artifacts.read_checkpoint(other.path), theirs), theirs):
+                    return True
+    return False
+
+
+def _holds_none(state: SavedState, theirs: Mapping[str, str]) -> bool:
+    """Return whether a file has no name of a rank's state, no state of an optimizer and no step."""
+    names = state.digests.keys() | state.numbers.keys()
+    return names.isdisjoint({*theirs, STEP, COUNTER}) and not any(map(is_optimizer_state, names))
+
+
+def _say_none(file: OwnedCheckpoint, artifacts: Artifacts, recorded: Event, collector: Collector) -> None:
+    """Say that a file may be none to go on from: it holds nothing of what its rank held."""
+    where = artifacts.relative(file.path)
+    observation = f"rank {file.rank}'s file {file.path.name} holds nothing of the state of the rank; {_EXPORT}"
+    collector.unknown(EXPECTED, observation, where, recorded.source, data=about(file.rank, file=where))
 
 
 def _lacks(file: OwnedCheckpoint, state: SavedState, missing: list[str], every: int) -> str:
@@ -242,6 +278,9 @@ def _judge(
     if different and is_beside(baseline.history, baseline.artifacts, file):
         return False
     last, where = recorded[-1], baseline.artifacts.relative(file.path)
+    if missing and _is_of_no_state(baseline.history, baseline.artifacts, file, state, last.data["parameters"]):
+        _say_none(file, baseline.artifacts, last, collector)
+        return True
     if missing:
         observation = _lacks(file, state, missing, baseline.artifacts.steps_per_update)
         collector.fail(

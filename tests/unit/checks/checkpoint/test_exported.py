@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.kit.runs.good_run import LAST, GoodRun, Saved, pid_of, record, state_after
+from tests.kit.runs.good_run import LAST, SAVED, GoodRun, Saved, pid_of, record, state_after
 from tests.kit.runs.restored_run import restored_run
 from tests.unit.checks.judging import Judge, not_passed, said
 
@@ -61,3 +61,21 @@ def test_the_failure_says_how_such_a_file_is_named_in_the_scenario(judged: Judge
     assert said(judged(exporting(at=WITHIN)), "checkpoint", "fail", hint)
     with_a_part = exporting(learning_rate=np.array(0.1, np.float32))
     assert not said(judged(with_a_part), "checkpoint", "fail", hint)
+
+
+def test_a_file_with_nothing_of_the_state_is_unknown_where_a_later_one_holds_it(judged: Judge) -> None:
+    """A job may save the losses, or data that it has prepared, in the way in which it saves its checkpoints."""
+    run = exporting(at=WITHIN, name="losses_{0}.ckpt")
+    for rank in range(4):
+        run.saved[10 + rank].state = {"losses": np.zeros(3, np.float32)}
+    lacks = "rank 1's file lacks parameters: "
+    assert said(judged(run), "checkpoint", "fail", lacks)
+    for rank in range(4):
+        run.only("checkpoint.begin", path=f"losses_{rank}.ckpt")["step"] = SAVED
+        run.only("checkpoint.end", path=f"losses_{rank}.ckpt")["step"] = SAVED
+    judgement = judged(run)
+    assert said(judgement, "checkpoint", "unknown", "file losses_1.ckpt holds nothing of the state of the rank; if no")
+    assert not said(judgement, "checkpoint", "fail", lacks)
+    for lost in ({"step_num": np.array(LAST, np.int32)}, {"moments.layer1.bias": np.zeros(3, np.float32)}):
+        run.saved[11].state = lost
+        assert said(judged(run), "checkpoint", "fail", "rank 1's file")
