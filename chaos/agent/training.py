@@ -46,7 +46,8 @@ class Training:
     never goes on from: their saves are not recorded. ``stacks`` is the open file for the stacks of a crash after the
     training.
     ``steps_begun`` is the number of steps that have begun in this process, ``in_step`` whether the last of them has not
-    ended, and ``left_out`` the number of the job's steps whose update was left out.
+    ended, and ``left_out`` the number of the job's steps whose update was left out. ``before_step`` is called before
+    each step.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Training:
         self.in_step = False
         self.left_out = 0
         self.reach = barriers.reach
+        self.before_step: Callable[[], None] | None = None
         self._record = record
         self._barriers = barriers
         self._digests = digests
@@ -136,6 +138,8 @@ class Training:
 
     def step_begin(self, step: int) -> None:
         """Begin the step."""
+        if self.before_step is not None:
+            self.before_step()
         began = self._began_ns = perf_counter_ns()
         self._barriers.step = step
         self.steps_begun += 1
@@ -238,18 +242,22 @@ class Training:
         """Return whether this is another thread than that of the loop, and no end-of-life save runs."""
         return self._thread not in (None, get_ident()) and not self._end_of_life
 
+    def step_of_state(self, state: Any) -> int | None:
+        """Return the step in which a state was taken that is saved now; None where it is not known."""
+        return self._digests.taken.step_of(state) if self.is_elsewhere() else self._own_step()
+
     @contextmanager
-    def saving_later(self, path: str, state: Any) -> Iterator[None]:
+    def saving_later(self, path: str, step: int | None) -> Iterator[None]:
         """Wrap the saving of one checkpoint file by a thread of the job's own, while the loop goes on.
 
-        It has the step in which the state was taken, or none, and no barrier: the thread is in no step.
+        It has the ``step`` in which the state was taken, or none, and no barrier: the thread is in no step.
         """
         name = name_of(path)
         if name in self._saving or self._is_export(path):
             yield
             return
-        step = optional_step(self._digests.taken.step_of(state))
-        fields: dict[str, Any] = {"kind": "periodic", "path": os.path.abspath(path), **step, "late": True}
+        taken = optional_step(step)
+        fields: dict[str, Any] = {"kind": "periodic", "path": os.path.abspath(path), **taken, "late": True}
         self._saving.add(name)
         try:
             self._record.write("checkpoint.begin", **fields)

@@ -14,7 +14,8 @@ from threading import get_ident
 from types import ModuleType
 from typing import Any, Callable
 
-from chaos.agent.torch.saves.in_memory import MemorySaves
+from chaos.agent.torch.saves.in_memory import MemorySaves, Moment
+from chaos.agent.torch.saves.opened import OpenedFiles
 from chaos.agent.training import Training
 
 _PATHS = (str, bytes, os.PathLike)
@@ -33,22 +34,27 @@ class Files:
         self._directories: set[str] = set()
         self._background: dict[str, int] = {}
         self._in_memory = MemorySaves()
+        self._opened = OpenedFiles()
 
     def save(self, state: Any, file: Any, write: Callable[[], Any]) -> Any:
         """Write a checkpoint. A buffer in memory has no name yet; a part of a directory is no checkpoint of its own.
 
         A thread beside the loop may write a ``state`` that was taken in an earlier step.
         """
-        path = path_of(file)
-        if path is None or self._is_part(path):
-            result = write()
-            self._in_memory.note(file, self._training.steps_begun)
-            return result
-        return self._save(path, write, state, late=self._training.is_elsewhere())
+        training, path = self._training, path_of(file)
+        if path is not None and not self._is_part(path):
+            late = training.is_elsewhere()
+            return self._save(path, write, training.step_of_state(state) if late else None, late=late)
+        result = write()
+        if path is None and not self._directories and not self._background:
+            self._opened.watch()
+            training.before_step = self.settle
+            self._in_memory.note(file, Moment(training.steps_begun, training.step_of_state(state)))
+        return result
 
-    def _save(self, path: str, write: Callable[[], Any], state: Any, *, late: bool) -> Any:
+    def _save(self, path: str, write: Callable[[], Any], step: int | None, *, late: bool) -> Any:
         training = self._training
-        with training.saving_later(path, state) if late else training.saving(path, end_of_life=False):
+        with training.saving_later(path, step) if late else training.saving(path, end_of_life=False):
             result = write()
         self._saved.add(os.path.abspath(path))
         return result
@@ -58,8 +64,18 @@ class Files:
         noted = self._in_memory.take(source)
         if noted is None or self._is_part(target):
             return write
-        late = self._training.is_elsewhere() or noted != self._training.steps_begun
-        return lambda: self._save(target, write, None, late=late)
+        late = self._training.is_elsewhere() or noted.begun != self._training.steps_begun
+        return lambda: self._save(target, write, noted.step, late=late)
+
+    def settle(self) -> None:
+        """Record the files that have got the bytes of a save in memory under their last names, before the next step.
+
+        They are whole by now: a save within their writing cannot be hit, so there is no barrier.
+        """
+        for path in self._opened.take():
+            noted = self._in_memory.take(path)
+            if noted is not None and not self._is_part(path):
+                self._save(path, lambda: None, noted.step, late=True)
 
     def load(self, file: Any, read: Callable[[], Any]) -> Any:
         """Read a checkpoint. What has no name is not recorded; a part of a directory is none of its own."""

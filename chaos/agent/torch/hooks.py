@@ -5,6 +5,7 @@ Names are those of PyTorch 2.1 to 2.13, checked with 2.13.0. Where a release lac
 
 from __future__ import annotations
 
+import atexit
 import functools
 import importlib
 import sys
@@ -30,6 +31,7 @@ from chaos.agent.training import Training
 def install_torch_hooks(imports: AfterImport, training: Training, loop: TorchLoop, optimizers: Optimizers) -> None:
     """Arrange for every hook to be set when its module is imported."""
     files = Files(training)
+    atexit.register(files.settle)
     imports.watch("torch", functools.partial(_hook_optimizers, loop, optimizers))
     gate = ForwardGate(loop)
     imports.watch("torch", gate.hook)

@@ -1,8 +1,8 @@
 """Checkpoints that a job saves in memory first, and writes to a file itself.
 
-A library that keeps half a file away from its readers calls ``torch.save`` with a buffer, writes the bytes under a
-temporary name and renames the file. The buffer's size and its end tell the file: the directory of a zip archive is at
-the end, and has the CRC of every member.
+A library calls ``torch.save`` with a buffer and writes the bytes to any kind of storage, often under a temporary name,
+which keeps half a file away from its readers. The buffer's size and its end tell the file: the directory of a zip
+archive is at the end, and has the CRC of every member.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import hashlib
 import io
 import os
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 _END = 1 << 16
 _MOST = 8
@@ -20,21 +20,28 @@ _MOST = 8
 Identity = tuple[int, bytes]
 
 
+class Moment(NamedTuple):
+    """The time of a save in memory: the steps that had begun in the process, and the step of the job if it is known."""
+
+    begun: int
+    step: int | None
+
+
 class MemorySaves:
     """The saves in memory of one process, of which no file is known yet."""
 
     def __init__(self) -> None:
-        self._open: list[tuple[Identity, int]] = []
+        self._open: list[tuple[Identity, Moment]] = []
 
-    def note(self, buffer: Any, steps: int) -> None:
-        """Note that a checkpoint was saved in a buffer, after so many steps; any other object is none."""
+    def note(self, buffer: Any, moment: Moment) -> None:
+        """Note that a checkpoint was saved in a buffer; any other object is none."""
         if isinstance(buffer, io.BytesIO):
             with buffer.getbuffer() as view:
                 identity = view.nbytes, _digest(bytes(view[-_END:]))
-            self._open = [*self._open, (identity, steps)][-_MOST:]
+            self._open = [*self._open, (identity, moment)][-_MOST:]
 
-    def take(self, path: str) -> int | None:
-        """Return the steps after which the bytes of a file were saved in memory; None, too, when asked again."""
+    def take(self, path: str) -> Moment | None:
+        """Return when the bytes of a file were saved in memory; None where they were not, and when asked again."""
         identity = _of_file(path) if self._open else None
         found = next((noted for noted in self._open if noted[0] == identity), None)
         if found is None:

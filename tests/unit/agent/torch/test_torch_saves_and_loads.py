@@ -64,10 +64,15 @@ def training(record: Record) -> Training:
 
 
 @pytest.fixture
-def torch(training: Training, monkeypatch: pytest.MonkeyPatch) -> Any:
+def files(training: Training) -> Files:
+    return Files(training)
+
+
+@pytest.fixture
+def torch(files: Files, monkeypatch: pytest.MonkeyPatch) -> Any:
     for module, name in ((os, "rename"), (os, "replace"), (os, "link"), (shutil, "copyfile")):
         monkeypatch.setattr(module, name, getattr(module, name))  # put back afterwards
-    hooked, files = serialization(), Files(training)
+    hooked = serialization()
     hook_torch_files(files, hooked)
     hook_names(files)
     return hooked
@@ -199,14 +204,14 @@ def test_a_save_in_memory_is_one_of_the_file_that_gets_its_bytes(
     assert paths(events, "checkpoint.begin") == paths(events, "checkpoint.end") == ["4.pt", "8.pt"]
 
 
-def test_a_save_in_memory_that_is_written_later_has_no_step(
+def test_a_save_in_memory_that_is_named_later_has_the_step_of_its_state(
     torch: Any, training: Training, tmp_path: Path, events: Events
 ) -> None:
     (tmp_path / "part").write_bytes(saved_in_memory(torch))
     training.step_begin(1)
     (tmp_path / "part").rename(tmp_path / "a.pt")
     (save,) = events("checkpoint.end")
-    assert (save.data["late"], save.data.get("step")) == (True, None)
+    assert (save.data["late"], save.data["step"], Path(save.data["path"]).name) == (True, 0, "a.pt")
 
 
 def test_a_save_in_memory_has_the_last_name_of_its_file(torch: Any, tmp_path: Path, events: Events) -> None:
@@ -214,6 +219,23 @@ def test_a_save_in_memory_has_the_last_name_of_its_file(torch: Any, tmp_path: Pa
     (tmp_path / "part").rename(tmp_path / "8.pt")
     (tmp_path / "8.pt").rename(tmp_path / "last.pt")
     assert paths(events, "checkpoint.end") == ["last.pt"]
+
+
+def test_a_save_in_memory_may_be_written_under_its_last_name(
+    torch: Any, training: Training, files: Files, tmp_path: Path, events: Events
+) -> None:
+    for step in (1, 2):
+        training.step_begin(step)
+        (tmp_path / f"{step}.pt").write_bytes(saved_in_memory(torch, f"state of {step}"))
+        (tmp_path / "notes").write_text("no checkpoint")
+    files.settle()
+    assert [(Path(e.data["path"]).name, e.data["step"]) for e in events("checkpoint.end")] == [("1.pt", 1), ("2.pt", 2)]
+    assert [event.event for event in events() if event.event in ("step.begin", "checkpoint.begin")] == [
+        "step.begin",
+        "checkpoint.begin",
+        "step.begin",
+        "checkpoint.begin",
+    ]
 
 
 def test_a_save_in_memory_begins_before_its_file_has_a_name(torch: Any, tmp_path: Path, events: Events) -> None:
