@@ -18,6 +18,7 @@ from chaos.agent.digests import Digests, Sampler
 from chaos.agent.earlier_saves import EarlierSaves
 from chaos.agent.errors import record_uncaught
 from chaos.agent.launcher.exit_statuses import Reaped
+from chaos.agent.launcher.rank_helpers import is_helper
 from chaos.agent.lines import MODULE, Lines
 from chaos.agent.loops import Loop
 from chaos.agent.record import Record
@@ -49,6 +50,8 @@ def start(path: str) -> Agent:
     """Start the agent with the configuration file at ``path``; called once, before any module of the job."""
     configuration = read_configuration(path)
     place = place_of(os.environ)
+    if place.rank is not None and is_helper(configuration.history, configuration.attempt, place.rank):
+        place = Place("helper", None, place.ranks)
     imports = AfterImport()
     imports.install()
     if place.rank is not None:
