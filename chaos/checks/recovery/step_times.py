@@ -74,7 +74,9 @@ def steps_afterwards(plan: Plan, history: History, act: int) -> Iterator[Step]:
         yield from steps(history, RESUME)
         return
     begins = [event.mono for event in history.select("train.begin", attempt=TRAIN) if event.mono > act]
-    ends = [event.mono for event in history.select("fault.ending", attempt=TRAIN) if event.mono > act]
+    # The teardown ends a fault that lasts, too, behind all steps.
+    last = max((event.mono for event in history.select("step.end", attempt=TRAIN)), default=act)
+    ends = [event.mono for event in history.select("fault.ending", attempt=TRAIN) if act < event.mono < last]
     if begins or ends:
         yield from steps(history, TRAIN, max([*begins, *ends]))
 

@@ -86,3 +86,12 @@ def test_without_the_records_of_the_steps_nothing_is_blamed(judged: Judge) -> No
     judgement = judged(run)
     assert not said(judgement, "recovery", "fail", EXPECTED)
     assert judgement.verdict == "unknown"
+
+
+def test_a_fault_that_the_teardown_ends_hides_no_step(judged: Judge) -> None:
+    """A stopped rank stays stopped until the job has ended."""
+    run = hanging(200.0, uce_run, "train")
+    exited = max(event["mono"] for event in run.events("rank.exit", attempt="train"))
+    ending = record(0, "fault.ending", attempt="train", fault=run.plan.faults[0].id, evidence=[])
+    run.add("harness", {**ending, "mono": exited + 1, "wall": exited + 1})
+    assert said(judged(run), "recovery", "fail", EXPECTED)
