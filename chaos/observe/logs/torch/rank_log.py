@@ -104,6 +104,12 @@ _RAISED = (
         _ERROR + _GLOO + r"Timed out waiting (?P<timeout_ms>\d{1,18})ms for (?P<operation>\w{1,40}) operation",
     ),
     known("collective.failed", "gloo/", _ERROR + _GLOO + r"(?!Timed out waiting)(?P<reason_text>\S.{0,200})"),
+    # Of a connection that gloo has closed, since another operation of the same process had timed out.
+    known(
+        "collective.failed",
+        "Application timeout caused",
+        _ERROR + r"(?P<reason_text>Application timeout caused pair closure)",
+    ),
     known(
         "group.connect_failed",
         "connectFullMesh failed",
