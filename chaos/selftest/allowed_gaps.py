@@ -50,7 +50,7 @@ ALLOWED_GAPS: AllowedGaps = MappingProxyType(
             "checkpoint.renamed in attempt resume": _RESUMED,
         },
         "The states of the fault-free run are compared, and not its files.": {
-            "the baseline's checkpoint.begin in attempt train": _TORCH,
+            "the baseline's checkpoint.begin in attempt train": f"live-plain-damage rsc slices tre ttp {_TORCH}",
             "the baseline's checkpoint.end in attempt train": _TORCH,
         },
         "No rank of the resumed job saves over a file from which it could have gone on.": {
