@@ -16,6 +16,7 @@ from typing import Any
 from chaos.checks.judge import judge
 from chaos.checks.registry import BUILT_IN
 from chaos.evidence.artifacts import Artifacts
+from chaos.evidence.checkpoints.owner import REMEMBERED
 from chaos.evidence.finding import Finding, Verdict, worst
 from chaos.history.event import Event
 from chaos.history.host_clock import EVENT as CLOCK
@@ -150,12 +151,16 @@ def _verdict(plan: Plan, history: History, artifacts: Artifacts) -> Verdict:
 
 @dataclass(frozen=True)
 class _Source:
-    """Files of a run, by their patterns, and the checks that rest on them if the first of the files exist."""
+    """Files of a run, by their patterns, and the checks that rest on them if the first of the files exist.
+
+    ``records`` are events of the harness that tell as much as the files. They go with them.
+    """
 
     name: str
     patterns: tuple[str, ...]
     checks: tuple[str, ...]
     where: Callable[[Plan], bool] = lambda plan: True
+    records: tuple[str, ...] = ()
 
 
 _OWN = "history/*-rank_*.jsonl"
@@ -182,12 +187,19 @@ _SOURCES: Sequence[_Source] = (
     _Source("the baseline", ("baseline",), ("resume",), _goes_on_alike),
     _Source("the baseline", ("baseline",), ("checkpoint",), lambda plan: bool(plan.checkpoint)),
     _Source("the end-of-life checkpoints", ("job/checkpoints/ttp_saved*",), ("checkpoint", "resume", "loss")),
-    _Source("the periodic checkpoints", ("job/checkpoints/rank_*",), ("resume",), lambda p: bool(p.resume.restore)),
+    _Source(
+        "the periodic checkpoints",
+        ("job/checkpoints/rank_*",),
+        ("resume",),
+        lambda plan: bool(plan.resume.restore),
+        records=(REMEMBERED,),
+    ),
     _Source(
         "the periodic checkpoints",
         ("job/checkpoints/rank_*",),
         ("loss",),
         lambda plan: bool(plan.resume.restore) and plan.resume.resumes,
+        records=(REMEMBERED,),
     ),
     _Source("the SDK's log", (_SDK_LOG,), ("recovery",), lambda plan: plan.response.mechanism in IN_STEP),
     _Source(
@@ -217,7 +229,7 @@ def _without_files(base: str, run_dir: Path, place: Path) -> Iterator[Removal]:
     plan = loads((run_dir / "plan.json").read_bytes())
     for source in _SOURCES:
         if source.where(plan) and any(run_dir.glob(source.patterns[0])):
-            findings = _judged(run_dir, place, partial(_remove, source.patterns))
+            findings = _judged(run_dir, place, partial(_remove, source.patterns, records=source.records))
             yield Removal(base, source.name, _passing(findings, source.checks))
     if (run_dir / "job").is_dir():
         findings = _judged(run_dir, place, buried("job"))
@@ -241,9 +253,15 @@ def _judged(run_dir: Path, place: Path, mutate: Mutate) -> Sequence[Finding]:
         shutil.rmtree(copy)
 
 
-def _remove(patterns: Sequence[str], copy: Path) -> None:
+def _remove(patterns: Sequence[str], copy: Path, records: Collection[str] = ()) -> None:
     for path in [path for pattern in patterns for path in sorted(copy.glob(pattern))]:
         shutil.rmtree(path) if path.is_dir() else path.unlink()
+    if records:
+        recorded(partial(_forget, records))(copy)
+
+
+def _forget(names: Collection[str], records: Records) -> None:
+    records.drop([record for name in names for record in records.all(name)])
 
 
 def _forget_clock(host: str, boot: str, records: Records) -> None:
